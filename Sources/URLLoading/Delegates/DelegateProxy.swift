@@ -50,7 +50,7 @@ final class DelegateProxy: Sendable {
             if isImplemented { call() }
             return isImplemented
         }
-        let isImplemented = MissingMethodFlag.staysUnset(during: call)
+        let isImplemented = MissingMethodFlag(self.delegate, method).staysUnset(during: call)
         self.traits.record(method, isImplemented: isImplemented)
         return isImplemented
     }
@@ -59,7 +59,7 @@ final class DelegateProxy: Sendable {
     /// - Returns: `nil` if the delegate does not implement it.
     func ask<Answer>(_ method: DelegateMethod, _ call: () async -> Answer) async -> Answer? {
         guard self.mayImplement(method) else { return nil }
-        let answer = await MissingMethodFlag.result(of: call)
+        let answer = await MissingMethodFlag(self.delegate, method).result(of: call)
         self.traits.record(method, isImplemented: answer != nil)
         return answer
     }
@@ -117,7 +117,7 @@ enum DelegateMethod: Int {
 /// Which optional methods one delegate class implements.
 ///
 /// Swift on Linux cannot ask an object whether it responds to a method. So the default implementation of each optional
-/// method sets `MissingMethodFlag`, and the result of the first call is remembered: for a class it never changes.
+/// method sets the `MissingMethodFlag` of its call, and the result of the first call is remembered: for a class it never changes.
 private final class DelegateTraits: Sendable {
     private static let byClass = Mutex<[ObjectIdentifier: DelegateTraits]>([:])
 
@@ -154,24 +154,32 @@ final class MissingMethodFlag: Sendable {
     /// Of the call in progress; `nil` if the program itself calls a default implementation.
     @TaskLocal private static var current: MissingMethodFlag?
 
+    private let delegate: ObjectIdentifier
+    private let method: DelegateMethod
     private let flag = Atomic<Bool>(false)
+
+    /// - Parameter delegate: must live as long as the flag.
+    fileprivate init(_ delegate: AnyObject, _ method: DelegateMethod) {
+        self.delegate = ObjectIdentifier(delegate)
+        self.method = method
+    }
 
     private var isSet: Bool { self.flag.load(ordering: .relaxed) }
 
-    static func set() {
-        self.current?.flag.store(true, ordering: .relaxed)
+    /// Has no effect within a call of another delegate or method: delegates may forward what they get to others.
+    static func set(_ delegate: AnyObject, _ method: DelegateMethod) {
+        guard let current, current.method == method, current.delegate == ObjectIdentifier(delegate) else { return }
+        current.flag.store(true, ordering: .relaxed)
     }
 
-    fileprivate static func staysUnset(during call: () -> Void) -> Bool {
-        let flag = MissingMethodFlag()
-        self.$current.withValue(flag, operation: call)
-        return !flag.isSet
+    fileprivate func staysUnset(during call: () -> Void) -> Bool {
+        Self.$current.withValue(self, operation: call)
+        return !self.isSet
     }
 
     /// - Returns: `nil` if a default implementation ran.
-    fileprivate static func result<Answer>(of call: () async -> Answer) async -> Answer? {
-        let flag = MissingMethodFlag()
-        let answer = await self.$current.withValue(flag, operation: call)
-        return flag.isSet ? nil : answer
+    fileprivate func result<Answer>(of call: () async -> Answer) async -> Answer? {
+        let answer = await Self.$current.withValue(self, operation: call)
+        return self.isSet ? nil : answer
     }
 }

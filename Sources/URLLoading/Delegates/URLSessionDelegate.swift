@@ -26,24 +26,26 @@ public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
 
 extension URLSessionDelegate {
     public func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .becameInvalid)
     }
 
     public func urlSession(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .sessionChallenge)
     }
 
     public func urlSession(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .sessionChallengeAsync)
         return (.performDefaultHandling, nil)
     }
 
-    public func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) { MissingMethodFlag.set() }
+    public func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
+        MissingMethodFlag.set(self, .finishedEvents)
+    }
 }
 
 /// Receives the events of one task of any kind. Every method is optional: one that the task's own delegate does not
@@ -123,38 +125,40 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
 }
 
 extension URLSessionTaskDelegate {
-    public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) { MissingMethodFlag.set() }
+    public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {
+        MissingMethodFlag.set(self, .createdTask)
+    }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
     ) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .delayedRequest)
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest
     ) async -> (URLSession.DelayedRequestDisposition, URLRequest?) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .delayedRequestAsync)
         return (.continueLoading, nil)
     }
 
     public func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .waiting)
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .redirection)
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest
     ) async -> URLRequest? {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .redirectionAsync)
         return request
     }
 
@@ -162,13 +166,13 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .taskChallenge)
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .taskChallengeAsync)
         return (.performDefaultHandling, nil)
     }
 
@@ -176,11 +180,11 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .newBodyStream)
     }
 
     public func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async -> InputStream? {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .newBodyStreamAsync)
         return nil
     }
 
@@ -188,13 +192,13 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask, needNewBodyStreamFrom offset: Int64,
         completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .bodyStreamFromOffset)
     }
 
     public func urlSession(
         _ session: URLSession, needNewBodyStreamForTask task: URLSessionTask, from offset: Int64
     ) async -> InputStream? {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .bodyStreamFromOffsetAsync)
         return nil
     }
 
@@ -202,23 +206,23 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64
     ) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .sentBody)
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse
     ) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .informationalResponse)
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics
     ) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .metrics)
     }
 
     public func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .completion)
     }
 }
 
@@ -259,43 +263,43 @@ extension URLSessionDataDelegate {
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .response)
     }
 
     public func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse
     ) async -> URLSession.ResponseDisposition {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .responseAsync)
         return .allow
     }
 
     public func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask
     ) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .becameDownload)
     }
 
     public func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didBecome streamTask: URLSessionStreamTask
     ) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .becameStream)
     }
 
     public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .data)
     }
 
     public func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
     ) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .cacheProposal)
     }
 
     public func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
     ) async -> CachedURLResponse? {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .cacheProposalAsync)
         return proposedResponse
     }
 }
@@ -325,14 +329,14 @@ extension URLSessionDownloadDelegate {
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
         totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
     ) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .wroteData)
     }
 
     public func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
         expectedTotalBytes: Int64
     ) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .resumedAtOffset)
     }
 }
 
@@ -356,22 +360,22 @@ public protocol URLSessionStreamDelegate: URLSessionTaskDelegate {
 
 extension URLSessionStreamDelegate {
     public func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .readClosed)
     }
 
     public func urlSession(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .writeClosed)
     }
 
     public func urlSession(_ session: URLSession, betterRouteDiscoveredFor streamTask: URLSessionStreamTask) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .betterRoute)
     }
 
     public func urlSession(
         _ session: URLSession, streamTask: URLSessionStreamTask, didBecome inputStream: InputStream,
         outputStream: OutputStream
     ) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .capturedStreams)
     }
 }
 
@@ -392,13 +396,13 @@ extension URLSessionWebSocketDelegate {
     public func urlSession(
         _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?
     ) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .webSocketOpened)
     }
 
     public func urlSession(
         _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
         didCloseWith closeCode: URLSessionWebSocketTask.CloseCode, reason: Data?
     ) {
-        MissingMethodFlag.set()
+        MissingMethodFlag.set(self, .webSocketClosed)
     }
 }

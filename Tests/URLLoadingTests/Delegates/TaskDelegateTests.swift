@@ -20,6 +20,37 @@ struct TaskDelegateTests {
     /// Implements no method.
     final class Silent: NSObject, URLSessionDataDelegate, Sendable {}
 
+    /// Passes its calls on to a delegate that implements none of them.
+    final class Forwarding: NSObject, URLSessionTaskDelegate, Sendable {
+        let log = EventLog()
+        private let inner = Silent()
+
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+            newRequest request: URLRequest
+        ) async -> URLRequest? {
+            self.log.add("redirect")
+            return await self.inner.urlSession(
+                session, task: task, willPerformHTTPRedirection: response, newRequest: request)
+        }
+
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics
+        ) {
+            self.log.add("metrics")
+            self.inner.urlSession(session, task: task, didFinishCollecting: metrics)
+        }
+    }
+
+    @Test func delegateMayForwardItsCalls() async throws {
+        let server = try await WebServer(["/": .redirect(to: "/there"), "/there": .text("hello")])
+        let forwarding = Forwarding()
+        let session = URLSession.test(forwarding) { $0.urlCache = nil }
+        for _ in 0..<2 { #expect(try await session.load(server.url()).text == "hello") }
+        #expect(forwarding.log.names == ["redirect", "metrics", "redirect", "metrics"])
+        session.invalidateAndCancel()
+    }
+
     @Test func taskDelegateIsAskedBeforeTheSessions() async throws {
         let server = try await WebServer(["/": .redirect(to: "/there"), "/there": .text("hello")])
         let recorder = DataRecorder()
