@@ -69,13 +69,16 @@ final class DelegateQueue: Sendable {
 
     // MARK: Delegate calls
 
-    /// Calls `method` on the first delegate that implements it. Schedules nothing if none can.
+    /// Calls `method` on the first delegate that implements it.
+    /// - Returns: `false` if none can; nothing is scheduled then.
+    @discardableResult
     func notify(
         _ delegates: [DelegateProxy], _ method: DelegateMethod, _ call: @escaping @Sendable (DelegateProxy) -> Void
-    ) {
+    ) -> Bool {
         let delegates = delegates.filter { $0.mayImplement(method) }
-        guard !delegates.isEmpty else { return }
+        guard !delegates.isEmpty else { return false }
         self.add { delegates.notifyFirst(method, call) }
+        return true
     }
 
     /// Asks the first delegate that implements the method of a request: tries each request on all delegates before the

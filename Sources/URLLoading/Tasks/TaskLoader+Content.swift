@@ -225,7 +225,7 @@ extension TaskLoader {
         }
         self.updateProgress()
         let (task, session) = (self.task, self.session)
-        self.core.delegateQueue.notify(self.delegates, .sentBody) { delegate in
+        self.notifyDelegate(.sentBody) { delegate in
             delegate.task?.urlSession(
                 session, task: task, didSendBodyData: Int64(count), totalBytesSent: sent,
                 totalBytesExpectedToSend: expected)
@@ -241,7 +241,7 @@ extension TaskLoader {
 
     func informationalReceived(_ response: HTTPURLResponse) {
         let (task, session) = (self.task, self.session)
-        self.core.delegateQueue.notify(self.delegates, .informationalResponse) { delegate in
+        self.notifyDelegate(.informationalResponse) { delegate in
             delegate.task?.urlSession(session, task: task, didReceiveInformationalResponse: response)
         }
     }

@@ -31,6 +31,8 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
     private(set) var isMeasured = false
     /// Whether the delegate knows that the task waited for connectivity.
     private var hasWaited = false
+    /// Whether a delegate was notified of anything, which may still be on the delegate queue.
+    private var hasNotified = false
     /// For a `multipart/x-mixed-replace` response.
     var multipart: MultipartSplitter?
     /// Bytes that the `ByteChannel` accepted and that were not yet credited to the load.
@@ -210,6 +212,11 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
         }
     }
 
+    /// Calls the delegate on its queue, in order. The result of an awaited task waits for the call.
+    func notifyDelegate(_ method: DelegateMethod, _ call: @escaping @Sendable (DelegateProxy) -> Void) {
+        if self.core.delegateQueue.notify(self.delegates, method, call) { self.hasNotified = true }
+    }
+
     /// Wraps `work` so that it runs on the loop, and only if the task has not ended.
     func awaiting<Answer: Sendable>(_ work: @escaping @Sendable (TaskLoader, Answer) -> Void)
         -> @Sendable (Answer) -> Void
@@ -234,7 +241,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
         guard !self.hasWaited else { return }
         self.hasWaited = true
         let (task, session) = (self.task, self.session)
-        self.core.delegateQueue.notify(self.delegates, .waiting) { delegate in
+        self.notifyDelegate(.waiting) { delegate in
             delegate.task?.urlSession(session, taskIsWaitingForConnectivity: task)
         }
     }
@@ -364,14 +371,10 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
         let endedAt = ContinuousInstant.now
         let sink = self.sink
         self.sink = .none
-        if case .awaitedData(let handler) = self.consumer, !self.delegateReceivesContent {
-            // No delegate received content, so the result need not wait for the delegate queue.
+        if case .awaitedData(let handler) = self.consumer, !self.mayNotifyBeforeEnd {
+            // No call for a delegate comes before the result, so that need not wait for the delegate queue.
             task.complete(error)
             handler(error == nil ? sink.data : nil, self.response, error)
-            core.delegateQueue.notify(self.delegates, .metrics) { delegate in
-                let metrics = record.metrics(completedAt: endedAt)
-                delegate.task?.urlSession(session, task: task, didFinishCollecting: metrics)
-            }
             return core.delegateQueue.add { self.release() }
         }
         core.delegateQueue.add {
@@ -389,6 +392,11 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
             if !self.consumer.isDelegate { sink.discard() }
             self.release()
         }
+    }
+
+    /// Whether there may be calls for a delegate that come before the result of an awaited task.
+    private var mayNotifyBeforeEnd: Bool {
+        self.delegateReceivesContent || self.hasNotified || self.delegates.contains { $0.mayImplement(.metrics) }
     }
 
     private func notifyDownloadFinished(_ sink: ContentSink) {
@@ -435,7 +443,7 @@ enum LoadConsumer: Sendable {
     case file(@Sendable (URL?, URLResponse?, (any Error)?) -> Void)
     /// An `async` download; the caller owns the file.
     case lastingFile(@Sendable (URL?, URLResponse?, (any Error)?) -> Void)
-    /// An `async` data or upload task. Called on the loop, or on the delegate queue if a delegate receives the content.
+    /// An `async` data or upload task. Called on the loop, or on the delegate queue if a delegate is called before.
     case awaitedData(@Sendable (Data?, URLResponse?, (any Error)?) -> Void)
     /// `bytes(for:)`: the handler gets the response, the channel the content.
     case bytes(ByteChannel, @Sendable (Result<URLResponse, any Error>) -> Void)

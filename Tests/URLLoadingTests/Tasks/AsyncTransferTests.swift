@@ -70,6 +70,27 @@ struct AsyncTransferTests {
         session.invalidateAndCancel()
     }
 
+    @Test func resultFollowsTheCallsOfTheSessionsDelegate() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let recorder = Recorder()
+        let session = URLSession.test(recorder)
+        let other = URLSession.test()
+        session.delegateQueue.isSuspended = true
+        let running = Task {
+            let (data, _) = try await session.upload(for: .to(server.url(), "PUT"), from: Data("up".utf8))
+            recorder.log.add("result")
+            return data
+        }
+        await server.hasReceived(1)
+        // Meanwhile a result that does not wait for the delegate queue arrives.
+        for _ in 0..<50 { #expect(try await other.load(server.url()).text == "hello") }
+        session.delegateQueue.isSuspended = false
+        #expect(try await running.value == Data("hello".utf8))
+        #expect(recorder.eventsOfTheTask == ["created", "sent", "metrics", "result"])
+        session.invalidateAndCancel()
+        other.invalidateAndCancel()
+    }
+
     @Test func slowDelegateHoldsTheServerBack() async throws {
         let server = try await WebServer()
         let size = 8 << 20
