@@ -108,7 +108,8 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         _ session: URLSession, needNewBodyStreamForTask task: URLSessionTask, from offset: Int64
     ) async -> InputStream?
 
-    /// More of the body was sent. Counts are bytes of the body; `totalBytesExpectedToSend` is -1 if unknown.
+    /// More of the body was sent. Counts are bytes of the body, counted anew when it is sent again;
+    /// `totalBytesExpectedToSend` is -1 if unknown.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64)

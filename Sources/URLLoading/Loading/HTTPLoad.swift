@@ -550,7 +550,16 @@ extension HTTPLoad: ExchangeConsumer {
 
     func connectionReady(_ connection: ConnectionMetadata) {
         self.upload?.requestBegins(for: self.loader)
+        self.countBodyAnew()
         if self.core.networkSettings.concernConnections { self.connected(connection) }
+    }
+
+    /// A request that is sent again, as after a challenge, sends its body from the beginning.
+    private func countBodyAnew() {
+        // A part of an upload begins at its offset.
+        if case .appending = self.upload?.machine.phase { return }
+        guard case .source(_, let length) = self.attempt?.body else { return }
+        self.loader.bodyBegins(length: length)
     }
 
     func bodySent(_ count: Int) { self.loader.bodySent(count) }

@@ -232,6 +232,19 @@ extension TaskLoader {
         }
     }
 
+    /// A request with a body is about to be sent, possibly again: the bytes sent before are not counted any more.
+    /// - Parameter length: of the body in bytes; `nil` if unknown.
+    func bodyBegins(length: Int64?) {
+        guard self.transfer.isActive else { return }
+        let length = length ?? NSURLSessionTransferSizeUnknown
+        let (sent, expected) = self.task.metadata.withLock { ($0.bytesSent, $0.expectedToSend) }
+        guard sent != 0 || expected != length else { return }
+        // In this order nobody reads more bytes sent than expected.
+        self.task.mutate(\.countOfBytesSent) { $0.bytesSent = 0 }
+        self.task.mutate(\.countOfBytesExpectedToSend) { $0.expectedToSend = length }
+        self.updateProgress()
+    }
+
     /// The bytes before `offset` are at the server; those sent before and lost are not counted any more.
     func bodyContinues(at offset: Int64) {
         guard self.transfer.isActive else { return }

@@ -27,6 +27,42 @@ struct TaskCountTests {
         #expect(wrong.names == [])
     }
 
+    @Test(arguments: ["/moved", "/guarded"])
+    func bytesOfEachAttemptAreCountedAnew(_ path: String) async throws {
+        let server = try await WebServer(["/moved": .redirect(307, to: "/"), "/": .text("taken")])
+        server.on("/guarded", BasicAuthenticationTests.guarded())
+        let recorder = DataRecorder(Policies.credential("user", "passwd"))
+        let session = URLSession.test(recorder)
+        let task = session.uploadTask(with: .to(server.url(path), "PUT"), from: Data(count: 1000))
+        task.resume()
+        let notes = try await recorder.end()
+        #expect(notes.error == nil && server.requests.map(\.bodyCount) == [1000, 1000])
+        #expect(notes.sent.map(\.now).reduce(0, +) == 2000)
+        #expect(notes.sent.allSatisfy { $0.total <= 1000 && $0.expected == 1000 } && notes.sent.last?.total == 1000)
+        #expect(task.countOfBytesSent == 1000 && task.countOfBytesExpectedToSend == 1000)
+        session.invalidateAndCancel()
+    }
+
+    @Test func bodyThatARedirectReplacesIsExpected() async throws {
+        let server = try await WebServer(["/moved": .redirect(307, to: "/"), "/": .text("taken")])
+        var policies = Policies()
+        policies.redirect = { _, request, answer in
+            var request = request
+            request.httpBody = Data("a longer body".utf8)
+            answer(request)
+        }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder)
+        let task = session.dataTask(with: .to(server.url("/moved"), "POST", body: "body"))
+        task.resume()
+        let notes = try await recorder.end()
+        #expect(server.requests.map(\.text) == ["body", "a longer body"])
+        #expect(notes.sent.first == Recorder.Sent(now: 4, total: 4, expected: 4))
+        #expect(notes.sent.last?.total == 13 && notes.sent.last?.expected == 13)
+        #expect(task.countOfBytesSent == 13 && task.countOfBytesExpectedToSend == 13)
+        session.invalidateAndCancel()
+    }
+
     @Test func countsExistWithoutADelegate() async throws {
         let server = try await WebServer(["/": .text("0123456789")])
         let session = URLSession.test()

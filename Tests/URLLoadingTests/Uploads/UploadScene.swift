@@ -76,8 +76,8 @@ final class UploadScene {
     /// Problems of any run.
     var complaints: [String] {
         var complaints = self.server.upload.complaints + self.network.misuses
-        // After an interruption the count goes on from the server's offset.
-        let offsets = self.server.upload.requests.compactMap { Int64($0.split(separator: " ").last ?? "") }
+        // A creation that is sent again is counted anew; after an interruption the count goes on from the server's offset.
+        let offsets = [0] + self.server.upload.requests.compactMap { Int64($0.split(separator: " ").last ?? "") }
         var end: Int64 = 0
         for sent in self.recorder.notes.sent {
             let start = sent.total - sent.now
