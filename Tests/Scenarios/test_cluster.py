@@ -259,8 +259,10 @@ def test_plain_chat_crosses_nodes_and_the_sender_hears_nothing(nodes):
         async with websockets.connect(f"ws://127.0.0.1:{first.port()}/chat/kept:p") as ann, \
                 websockets.connect(f"ws://127.0.0.1:{second.port()}/chat/kept:p") as bob, Client(second) as eve:
             await eve.subscribe("kept:p")
-            await ann.send("hello")
             async with asyncio.timeout(DEADLINE):
+                # He is in the room when the gateway reads from him.
+                await (await bob.ping())
+                await ann.send("hello")
                 assert await bob.recv() == "hello"
             assert (await eve.push("pub"))["data"] == "hello"
             await bob.send(b"\x00\x01")
