@@ -2,7 +2,9 @@ import Foundation
 import Synchronization
 
 /// A challenge of a server, a proxy or a TLS handshake. Immutable.
-open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {  // Not final; immutable.
+open class URLAuthenticationChallenge: NSObject, NSSecureCoding, @unchecked Sendable {  // Not final; immutable.
+    open class var supportsSecureCoding: Bool { true }
+
     private let space: URLProtectionSpace
     private let proposed: URLCredential?
     private let failures: Int
@@ -35,6 +37,46 @@ open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {  // Not f
         self.cause = challenge.error
         self.challengeSender = sender
         super.init()
+    }
+
+    /// An archived challenge has no server trust, no client identity and no accepted issuers, only domain, code and
+    /// description of its error, and a sender without effect: what it asked for cannot be answered any more.
+    ///
+    /// Inherited by a subclass that overrides both designated initializers.
+    public required convenience init?(coder: NSCoder) {
+        guard coder.allowsKeyedCoding,
+            let space = coder.decodeObject(of: URLProtectionSpace.self, forKey: "protectionSpace")
+        else { return nil }
+        self.init(
+            protectionSpace: space,
+            proposedCredential: coder.decodeObject(of: URLCredential.self, forKey: "proposedCredential"),
+            previousFailureCount: max(0, Int(clamping: coder.decodeInt64(forKey: "previousFailureCount"))),
+            failureResponse: coder.decodeObject(
+                of: [URLResponse.self, HTTPURLResponse.self], forKey: "failureResponse") as? URLResponse,
+            error: Self.error(coder), sender: ChallengeSender())
+    }
+
+    open func encode(with coder: NSCoder) {
+        coder.encode(self.space, forKey: "protectionSpace")
+        // Others cannot be archived.
+        if let proposed, proposed.user != nil { coder.encode(proposed, forKey: "proposedCredential") }
+        coder.encode(Int64(self.failures), forKey: "previousFailureCount")
+        if let response { coder.encode(response, forKey: "failureResponse") }
+        guard let error = self.cause.map({ $0 as NSError }) else { return }
+        coder.encode(NSString(string: error.domain), forKey: "errorDomain")
+        coder.encode(Int64(error.code), forKey: "errorCode")
+        coder.encode(NSString(string: error.localizedDescription), forKey: "errorDescription")
+    }
+
+    private static func error(_ coder: NSCoder) -> (any Error)? {
+        guard let domain = ResponseArchive.text("errorDomain", in: coder) else { return nil }
+        let code = Int(clamping: coder.decodeInt64(forKey: "errorCode"))
+        var details: [String: Any] = [:]
+        details[NSLocalizedDescriptionKey] = ResponseArchive.text("errorDescription", in: coder)
+        guard domain == NSURLErrorDomain, let known = URLError.Code(rawValue: code) else {
+            return NSError(domain: domain, code: code, userInfo: details)
+        }
+        return URLError(known, userInfo: details)
     }
 
     open var protectionSpace: URLProtectionSpace { self.space }
