@@ -167,9 +167,14 @@ final class MissingMethodFlag: Sendable {
     private var isSet: Bool { self.flag.load(ordering: .relaxed) }
 
     /// Has no effect within a call of another delegate or method: delegates may forward what they get to others.
-    static func set(_ delegate: AnyObject, _ method: DelegateMethod) {
-        guard let current, current.method == method, current.delegate == ObjectIdentifier(delegate) else { return }
+    /// - Returns: `false` if the program itself called the default implementation, which must answer then.
+    @discardableResult
+    static func set(_ delegate: AnyObject, _ method: DelegateMethod) -> Bool {
+        guard let current, current.method == method, current.delegate == ObjectIdentifier(delegate) else {
+            return false
+        }
         current.flag.store(true, ordering: .relaxed)
+        return true
     }
 
     fileprivate func staysUnset(during call: () -> Void) -> Bool {

@@ -3,7 +3,8 @@ import Foundation
 /// Receives the events of a whole session. Every method is optional; a method with a completion handler can be
 /// implemented in its asynchronous form instead.
 ///
-/// Methods are called on the session's delegate queue, asynchronous ones on the executor of their class.
+/// Methods are called on the session's delegate queue, asynchronous ones on the executor of their class. A program may call
+/// a method that a delegate does not implement, as when it forwards its calls: it gets the default answer.
 public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
     /// The session's last call.
     /// - Parameter error: `nil` if the program invalidated the session.
@@ -33,7 +34,7 @@ extension URLSessionDelegate {
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        MissingMethodFlag.set(self, .sessionChallenge)
+        if !MissingMethodFlag.set(self, .sessionChallenge) { completionHandler(.performDefaultHandling, nil) }
     }
 
     public func urlSession(
@@ -134,7 +135,7 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
     ) {
-        MissingMethodFlag.set(self, .delayedRequest)
+        if !MissingMethodFlag.set(self, .delayedRequest) { completionHandler(.continueLoading, nil) }
     }
 
     public func urlSession(
@@ -152,7 +153,7 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        MissingMethodFlag.set(self, .redirection)
+        if !MissingMethodFlag.set(self, .redirection) { completionHandler(request) }
     }
 
     public func urlSession(
@@ -167,7 +168,7 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        MissingMethodFlag.set(self, .taskChallenge)
+        if !MissingMethodFlag.set(self, .taskChallenge) { completionHandler(.performDefaultHandling, nil) }
     }
 
     public func urlSession(
@@ -181,7 +182,7 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
-        MissingMethodFlag.set(self, .newBodyStream)
+        if !MissingMethodFlag.set(self, .newBodyStream) { completionHandler(nil) }
     }
 
     public func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async -> InputStream? {
@@ -193,7 +194,7 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask, needNewBodyStreamFrom offset: Int64,
         completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
-        MissingMethodFlag.set(self, .bodyStreamFromOffset)
+        if !MissingMethodFlag.set(self, .bodyStreamFromOffset) { completionHandler(nil) }
     }
 
     public func urlSession(
@@ -264,7 +265,7 @@ extension URLSessionDataDelegate {
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
-        MissingMethodFlag.set(self, .response)
+        if !MissingMethodFlag.set(self, .response) { completionHandler(.allow) }
     }
 
     public func urlSession(
@@ -294,7 +295,7 @@ extension URLSessionDataDelegate {
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
     ) {
-        MissingMethodFlag.set(self, .cacheProposal)
+        if !MissingMethodFlag.set(self, .cacheProposal) { completionHandler(proposedResponse) }
     }
 
     public func urlSession(
@@ -387,7 +388,8 @@ public protocol URLSessionWebSocketDelegate: URLSessionTaskDelegate {
     func urlSession(
         _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?)
 
-    /// The peer's Close frame was received; `closeCode` is `noStatusReceived` if it has no code.
+    /// The peer's Close frame was received; `closeCode` is `noStatusReceived` if it has no code. If the
+    /// connection ends without one after `cancel(with:reason:)`, the code and the reason are the program's own.
     func urlSession(
         _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
         didCloseWith closeCode: URLSessionWebSocketTask.CloseCode, reason: Data?)

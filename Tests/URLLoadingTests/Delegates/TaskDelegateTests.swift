@@ -27,11 +27,19 @@ struct TaskDelegateTests {
 
         func urlSession(
             _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
-            newRequest request: URLRequest
-        ) async -> URLRequest? {
+            newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+        ) {
             self.log.add("redirect")
-            return await self.inner.urlSession(
-                session, task: task, willPerformHTTPRedirection: response, newRequest: request)
+            self.inner.urlSession(
+                session, task: task, willPerformHTTPRedirection: response, newRequest: request,
+                completionHandler: completionHandler)
+        }
+
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge
+        ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+            self.log.add("challenge")
+            return await self.inner.urlSession(session, task: task, didReceive: challenge)
         }
 
         func urlSession(
@@ -43,11 +51,13 @@ struct TaskDelegateTests {
     }
 
     @Test func delegateMayForwardItsCalls() async throws {
-        let server = try await WebServer(["/": .redirect(to: "/there"), "/there": .text("hello")])
+        let server = try await WebServer(["/": .redirect(to: "/there")])
+        server.on("/there", BasicAuthenticationTests.guarded())
         let forwarding = Forwarding()
         let session = URLSession.test(forwarding) { $0.urlCache = nil }
-        for _ in 0..<2 { #expect(try await session.load(server.url()).text == "hello") }
-        #expect(forwarding.log.names == ["redirect", "metrics", "redirect", "metrics"])
+        let calls = ["redirect", "challenge", "metrics"]
+        for _ in 0..<2 { #expect(try await session.load(server.url()).status == 401) }
+        #expect(forwarding.log.names == calls + calls)
         session.invalidateAndCancel()
     }
 
