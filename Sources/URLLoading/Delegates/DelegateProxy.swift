@@ -117,7 +117,8 @@ enum DelegateMethod: Int {
 /// Which optional methods one delegate class implements.
 ///
 /// Swift on Linux cannot ask an object whether it responds to a method. So the default implementation of each optional
-/// method sets the `MissingMethodFlag` of its call, and the result of the first call is remembered: for a class it never changes.
+/// method sets the `MissingMethodFlag` of its call, and the result of the first call is remembered: for a class it never
+/// changes.
 private final class DelegateTraits: Sendable {
     private static let byClass = Mutex<[ObjectIdentifier: DelegateTraits]>([:])
 

@@ -3,8 +3,8 @@ import Foundation
 /// Receives the events of a whole session. Every method is optional; a method with a completion handler can be
 /// implemented in its asynchronous form instead.
 ///
-/// Methods are called on the session's delegate queue, asynchronous ones on the executor of their class. A program may call
-/// a method that a delegate does not implement, as when it forwards its calls: it gets the default answer.
+/// Methods are called on the session's delegate queue, asynchronous ones on the executor of their class. A program may
+/// call a method that a delegate does not implement, as when it forwards its calls: it gets the default answer.
 public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
     /// The session's last call.
     /// - Parameter error: `nil` if the program invalidated the session.

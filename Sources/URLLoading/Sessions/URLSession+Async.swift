@@ -115,7 +115,8 @@ extension URLSession {
     }
 }
 
-/// The same without a delegate. They are methods of their own, so that they satisfy the requirements of a program's protocol.
+/// The same without a delegate. They are methods of their own, so that they satisfy the requirements of a program's
+/// protocol.
 extension URLSession {
     public func data(for request: URLRequest) async throws -> (Data, URLResponse) {
         try await self.data(for: request, delegate: nil)
