@@ -458,6 +458,18 @@ struct RedisClusterTests {
         #expect(scene.values(at: 1).count == 9)
     }
 
+    @Test func commandsThatWaitedForOthersUntilTheirTimeWasOverAreNotPaused() throws {
+        let scene = try ClusterScene()
+        let harness = scene.harness
+        try #require(harness.run { harness.client.isReady })
+        let key = try self.movingKey()
+        let answer = scene.nodes[0].answer
+        scene.nodes[0].answer = { $0[0] == "SET" ? "-TRYAGAIN later\r\n" : answer($0) }
+        for number in 1...100 { scene.set(key, to: "\(number)") }
+        #expect(harness.run(atMost: .seconds(6)) { scene.results.count == 100 })
+        #expect(scene.results.allSatisfy { $0.result == .failure(.notSent) })
+    }
+
     @Test func retriesEndWithTheTimeOfTheirCommandAndNotWithTheConnection() throws {
         let scene = try ClusterScene()
         let harness = scene.harness

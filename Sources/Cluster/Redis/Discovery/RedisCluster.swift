@@ -137,7 +137,10 @@ final class RedisCluster {
     private func perform(_ action: RedisSlotQueue<ClusterCommand>.Action) {
         switch action {
         case .send(let commands): for command in commands { self.send(command) }
-        case .pause(let command, let pause): self.context.arm(command.timer, after: pause, target: command)
+        case .pause(let command, let pause):
+            // It may have waited for others since it was refused; those behind it wait for it.
+            let rest = self.loop.now.duration(to: command.deadline)
+            self.context.arm(command.timer, after: min(pause, rest), target: command)
         case .none: break
         }
     }
