@@ -30,6 +30,8 @@ final class ClusterScene {
         var presencePage: Int?
         /// Of the clients in an answer, in bytes; `nil` for the default.
         var presenceLimit: Int?
+        /// Whether Redis is a Redis Cluster of two servers.
+        var isRedisCluster = false
         /// Of the nodes' connections to Redis.
         var client = RedisClientSettings()
     }
@@ -47,7 +49,8 @@ final class ClusterScene {
         faults.latency = .microseconds(20) ... .milliseconds(2)
         self.network = SimulatedNetwork(seed: seed, faults: faults)
         self.generator = SeededGenerator(seed: seed)
-        let redis = try ModelRedis(on: self.network, seed: self.generator.next())
+        let redis = try ModelRedis(
+            on: self.network, seed: self.generator.next(), isCluster: options.isRedisCluster)
         self.redis = redis
         let system = self.network.makeSystem()
         let host = ScriptedHost(on: system)
@@ -91,7 +94,10 @@ final class ClusterScene {
     private func makeNode(_ index: Int) throws -> SimulatedGateway {
         let words = Mutex(SeededGenerator(seed: self.generator.next()))
         var cluster = RoomCluster(
-            node: "node-\(index)", address: try RedisAddress("redis://10.3.0.1"), client: self.options.client)
+            node: "node-\(index)",
+            address: try RedisAddress(
+                self.options.isRedisCluster ? "redis+cluster://10.3.0.1,10.3.0.2" : "redis://10.3.0.1"),
+            client: self.options.client)
         cluster.presenceTime = .seconds(9)
         if let page = self.options.historyPage { cluster.historyPage = page }
         if let page = self.options.presencePage { cluster.presencePage = page }

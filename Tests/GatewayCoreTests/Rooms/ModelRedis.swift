@@ -20,11 +20,16 @@ final class ModelRedis {
 
     private final class Connection {
         let peer: ScriptedPeer
+        /// Of a Redis Cluster.
+        let server: Int
         var rest: [UInt8] = []
         var channels: Set<String> = []
+        /// The last command was `ASKING`.
+        var isAsking = false
 
-        init(_ peer: ScriptedPeer) {
+        init(_ peer: ScriptedPeer, server: Int) {
             self.peer = peer
+            self.server = server
         }
 
         func send(_ reply: ModelReply) {
@@ -34,14 +39,15 @@ final class ModelRedis {
         }
     }
 
-    static let address = SocketAddress.ipv4(address: 0x0A03_0001, port: 6379)
-
     private let network: SimulatedNetwork
     private let host: ScriptedHost
-    private let listener: ScriptedListener
+    /// Of each server.
+    private let listeners: [ScriptedListener]
+    /// `nil` unless it is a Redis Cluster.
+    private var slots: ModelRedisSlots?
     private var generator: SeededGenerator
     private var connections: [Connection] = []
-    private var acceptedCount = 0
+    private var acceptedCounts = [0, 0]
     private(set) var store = ModelRedisStore(run: "0")
     /// The state that a failover goes back to.
     private var older = ModelRedisStore(run: "0")
@@ -64,12 +70,17 @@ final class ModelRedis {
     private(set) var everStored: [ModelRedisStore.Stored] = []
     private(set) var complaints: [String] = []
 
-    init(on network: SimulatedNetwork, seed: UInt64) throws {
+    /// - Parameter isCluster: whether there are two servers, which share the slots.
+    init(on network: SimulatedNetwork, seed: UInt64, isCluster: Bool = false) throws {
         self.network = network
         self.generator = SeededGenerator(seed: seed)
         let system = network.makeSystem()
-        self.host = ScriptedHost(on: system)
-        self.listener = try self.host.listen(at: Self.address)
+        let host = ScriptedHost(on: system)
+        self.host = host
+        self.slots = isCluster ? ModelRedisSlots() : nil
+        self.listeners = try (0..<(isCluster ? 2 : 1)).map { server in
+            try host.listen(at: .ipv4(address: 0x0A03_0001 + UInt32(server), port: 6379))
+        }
         system.drive { [weak self] in
             self?.host.turn()
             self?.serve()
@@ -161,6 +172,34 @@ final class ModelRedis {
         self.awayUntil = self.network.now.advanced(by: duration)
     }
 
+    // MARK: Migrations
+
+    /// Begins to migrate the slot of a room to the other server, goes on with a key, or ends it after the last one.
+    /// - Parameter suffix: of the key; `nil` for any.
+    func migrate(_ room: String, key suffix: String? = nil) {
+        let channel = Self.channel(of: room)
+        let slot = ModelRedisSlots.slot(of: channel)
+        guard self.slots?.isMigrating(slot) == true else {
+            self.slots?.begin(slot)
+            return self.count("migrations")
+        }
+        let keys = [":meta", ":stream", ":presence", ":expiry"].map { channel + $0 }
+        let rest = keys.filter { self.store.has($0) && self.slots?.hasMoved($0) == false }
+        let next = suffix.map { channel + $0 } ?? rest.randomElement(using: &self.generator)
+        if let next { self.slots?.move(next) } else { self.endMigration(of: room) }
+    }
+
+    /// The next server takes the slot, and the former one ends its subscriptions.
+    func endMigration(of room: String) {
+        let channel = Self.channel(of: room)
+        self.slots?.end(ModelRedisSlots.slot(of: channel))
+        for connection in self.connections where self.slots?.refusal(ofChannel: channel, at: connection.server) != nil {
+            guard connection.channels.remove(channel) != nil else { continue }
+            connection.send(
+                .push([.blob("sunsubscribe"), .blob(channel), .integer(connection.channels.count)]))
+        }
+    }
+
     /// Ends all failures.
     func heal() {
         self.nextFault = nil
@@ -182,9 +221,13 @@ final class ModelRedis {
     // MARK: Serving
 
     func serve() {
-        let accepted = self.listener.accepted
-        for peer in accepted.dropFirst(self.acceptedCount) { self.connections.append(Connection(peer)) }
-        self.acceptedCount = accepted.count
+        for (server, listener) in self.listeners.enumerated() {
+            let accepted = listener.accepted
+            for peer in accepted.dropFirst(self.acceptedCounts[server]) {
+                self.connections.append(Connection(peer, server: server))
+            }
+            self.acceptedCounts[server] = accepted.count
+        }
         guard self.network.now >= self.awayUntil else {
             for connection in self.connections { self.cut(connection) }
             return
@@ -206,6 +249,13 @@ final class ModelRedis {
     }
 
     private func reply(to words: [String], on connection: Connection) -> ModelReply? {
+        if words[0] == "ASKING" {
+            connection.isAsking = true
+            return .simple("OK")
+        }
+        let refusal = self.refusal(of: words, on: connection)
+        connection.isAsking = false
+        if let refusal { return .error(refusal) }
         switch words[0] {
         case "HELLO":
             return .map([
@@ -217,12 +267,14 @@ final class ModelRedis {
         case "EVALSHA":
             guard self.scripts[words[1]] != nil else { return .error("NOSCRIPT No matching script.") }
             return self.run(words[1], words, on: connection)
-        case "SUBSCRIBE", "UNSUBSCRIBE":
-            for channel in words.dropFirst() { self.subscribe(connection, to: channel, words[0] == "SUBSCRIBE") }
+        case "SUBSCRIBE", "UNSUBSCRIBE", "SSUBSCRIBE", "SUNSUBSCRIBE":
+            for channel in words.dropFirst() { self.subscribe(connection, to: channel, words[0].lowercased()) }
             return nil
-        case "PUBLISH":
-            self.deliver(ModelRedisStore.Message(channel: words[1], payload: words[2]), nil)
+        case "PUBLISH", "SPUBLISH":
+            let message = ModelRedisStore.Message(channel: words[1], payload: words[2])
+            self.deliver(message, nil, by: connection.server)
             return .integer(1)
+        case "CLUSTER": return self.slots?.shards ?? .error("ERR This instance has cluster support disabled")
         case "INFO": return .blob(self.info)
         case "PING": return .simple("PONG")
         case "PEXPIRE":
@@ -231,6 +283,21 @@ final class ModelRedis {
         default:
             self.complaints.append("the model does not know \(words[0])")
             return .error("ERR unknown command '\(words[0])'")
+        }
+    }
+
+    private func refusal(of words: [String], on connection: Connection) -> String? {
+        guard self.slots != nil else { return nil }
+        switch words[0] {
+        case "EVAL", "EVALSHA", "PEXPIRE", "ZREM":
+            let keys = words[0].hasPrefix("EVAL") ? Array(words[3..<(3 + (Int(words[2]) ?? 0))]) : [words[1]]
+            let store = self.store
+            let refusal = self.slots?.refusal(
+                of: keys, at: connection.server, isAsking: connection.isAsking, exists: store.has)
+            if let word = refusal?.split(separator: " ").first { self.count(String(word)) }
+            return refusal
+        case "SPUBLISH", "SSUBSCRIBE": return self.slots?.refusal(ofChannel: words[1], at: connection.server)
+        default: return nil
         }
     }
 
@@ -243,12 +310,13 @@ final class ModelRedis {
         return lines.joined(separator: "\r\n")
     }
 
-    private func subscribe(_ connection: Connection, to channel: String, _ isSubscribed: Bool) {
+    private func subscribe(_ connection: Connection, to channel: String, _ command: String) {
+        let isSubscribed = !command.hasSuffix("unsubscribe")
         if isSubscribed { connection.channels.insert(channel) } else { connection.channels.remove(channel) }
         if isSubscribed { self.count("subscribe") }
         connection.send(
             .push([
-                .blob(isSubscribed ? "subscribe" : "unsubscribe"), .blob(channel),
+                .blob(command), .blob(channel),
                 .integer(connection.channels.count),
             ]))
     }
@@ -284,7 +352,7 @@ final class ModelRedis {
         if before.entryCount + (outcome.stored?.epoch.isEmpty == false ? 1 : 0) > self.store.entryCount {
             self.noteMissing(before, isRemoval: isRemoval, keys)
         }
-        if let message = outcome.message { self.deliver(message, fault) }
+        if let message = outcome.message { self.deliver(message, fault, by: connection.server) }
         guard fault == .cutAfter else { return outcome.reply }
         self.cut(connection)
         self.count("cutAfter")
@@ -301,10 +369,14 @@ final class ModelRedis {
         self.count("removals")
     }
 
-    private func deliver(_ message: ModelRedisStore.Message, _ fault: Fault?) {
+    private func deliver(_ message: ModelRedisStore.Message, _ fault: Fault?, by server: Int) {
         var bytes: [UInt8] = []
-        ModelReply.push([.blob("message"), .blob(message.channel), .blob(message.payload)]).append(to: &bytes)
-        let subscribers = self.connections.filter { $0.channels.contains(message.channel) }
+        ModelReply.push([
+            .blob(self.slots == nil ? "message" : "smessage"), .blob(message.channel), .blob(message.payload),
+        ]).append(to: &bytes)
+        let subscribers = self.connections.filter {
+            $0.server == server && $0.channels.contains(message.channel)
+        }
         let hitsSubscriber = fault == .cutPush || fault == .losePush
         let hit = hitsSubscriber ? subscribers.randomElement(using: &self.generator) : nil
         for subscriber in subscribers {

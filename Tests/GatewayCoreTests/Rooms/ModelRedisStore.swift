@@ -79,6 +79,13 @@ struct ModelRedisStore {
     /// Clients in the room with this presence key that have not expired.
     func listedCount(_ key: String, now: Int) -> Int { self.listed[key]?.expiries.values.count { $0 > now } ?? 0 }
 
+    /// Whether Redis has a key of this name.
+    func has(_ key: String) -> Bool {
+        let listed = key.replacingSuffix(":expiry", with: ":presence")
+        return self.metas[key] != nil || self.streams[key] != nil || self.results[key] != nil
+            || self.listed[listed]?.infos.isEmpty == false || self.users[key]?.isEmpty == false
+    }
+
     var entryCount: Int { self.streams.values.reduce(0) { $0 + $1.entries.count } }
 
     /// Envelopes in all streams.
@@ -290,6 +297,12 @@ struct ModelRedisStore {
             let offset = Int(text.dropFirst(isExcluded ? 1 : 0).prefix { $0 != "-" }) ?? 0
             return isExcluded ? offset + (isLowest ? 1 : -1) : offset
         }
+    }
+}
+
+extension String {
+    fileprivate func replacingSuffix(_ suffix: String, with other: String) -> String {
+        self.hasSuffix(suffix) ? self.dropLast(suffix.count) + other : self
     }
 }
 
