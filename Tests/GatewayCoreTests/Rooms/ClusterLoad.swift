@@ -13,18 +13,22 @@ final class ClusterLoad {
     private let scene: ClusterScene
     private let control = ClusterOperator()
     private var generator: SeededGenerator
+    /// Chooses what migrates; `nil` without a Redis Cluster.
+    private var migrations: SeededGenerator?
     private var published = 0
     private(set) var counts: [String: Int] = [:]
     private(set) var complaints: [String] = []
 
     init(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
+        self.migrations = seed % 25 == 24 ? SeededGenerator(seed: seed) : nil
         let loops = (0..<Int.random(in: 2...3, using: &generator)).map { _ in Int.random(in: 1...2, using: &generator) }
         self.scene = try ClusterScene(
             loops: loops, clients: Int.random(in: 4...7, using: &generator), rooms: Self.rooms,
             plainMembers: (0..<Int.random(in: 2...3, using: &generator)).map { Self.rooms[$0 % Self.rooms.count] },
             // Nodes read histories in parts of about ten publications.
-            options: ClusterScene.Options(historyPage: seed.isMultiple(of: 3) ? 4000 : nil),
+            options: ClusterScene.Options(
+                historyPage: seed.isMultiple(of: 3) ? 4000 : nil, isRedisCluster: seed % 25 == 24),
             seed: generator.next())
         self.generator = generator
         // Operators' publications have tags.
@@ -46,8 +50,10 @@ final class ClusterLoad {
         self.scene.pass(.milliseconds(50))
         for _ in 0..<Self.actions {
             try self.act()
+            self.migrate()
             self.scene.pass(self.drawTime())
         }
+        for room in Self.rooms { self.redis.endMigration(of: room) }
         self.redis.heal()
         try self.gather()
         self.repeatRequests()
@@ -129,6 +135,15 @@ final class ClusterLoad {
         case 23: self.redis.restart(away: duration)
         default: self.redis.failOver(away: duration)
         }
+    }
+
+    /// Goes on with a migration, in one of three steps.
+    private func migrate() {
+        guard var generator = self.migrations else { return }
+        if Int.random(in: 0..<3, using: &generator) == 0, let room = Self.rooms.randomElement(using: &generator) {
+            self.redis.migrate(room)
+        }
+        self.migrations = generator
     }
 
     private func killNode() throws {

@@ -4,6 +4,8 @@ import Testing
 
 /// Clusters whose nodes are killed and whose Redis fails, with clients that publish, vanish and come back on any node.
 ///
+/// The Redis of each 25th seed is a Redis Cluster whose slots migrate.
+///
 /// `SLUICE_TEST_SIZE=nightly` runs 10 000 seeds instead of 100; `SLUICE_SEED=7` or `SLUICE_SEED=7-90` runs those.
 /// A seed gives the same run in each process only with `SWIFT_DETERMINISTIC_HASHING=1`, as `deploy/test` sets it, because
 /// the order of dictionaries decides who is served first.
