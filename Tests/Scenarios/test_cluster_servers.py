@@ -5,7 +5,7 @@ import contextlib
 import pytest
 from support.programs import free_port, run
 from support.redis import Redis, Sentinel
-from test_cluster import CONFIGURATION, Client, published
+from test_cluster import CONFIGURATION, Client, eventually, published
 
 
 def started(sluice, directory, name, redis):
@@ -188,7 +188,11 @@ def test_publications_reach_members_while_the_slot_of_their_room_migrates(sluice
             stream = next(key for key in keys if key.endswith(":stream"))
             move(*(key for key in keys if key != stream))
             waiting = asyncio.create_task(heard(3))
-            await asyncio.sleep(0.3)
+
+            async def refused():
+                return any("errorstat_TRYAGAIN" in word for word in command(source, "info", "errorstats"))
+
+            await eventually(refused)
             assert not waiting.done()
             move(stream)
             await waiting
