@@ -350,6 +350,10 @@ extension SimulatedSystem {
         self.process.stream(descriptor, "setUnsentLimit")?.unsentLimit = max(1, limit)
     }
 
+    package func hasUnreadInput(_ descriptor: Descriptor) -> Bool {
+        self.process.stream(descriptor, "hasUnreadInput")?.received.isEmpty == false
+    }
+
     package func unacknowledgedBytes(of descriptor: Descriptor) -> Int? {
         self.process.stream(descriptor, "unacknowledgedBytes")?.usedOutput
     }

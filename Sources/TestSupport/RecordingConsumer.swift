@@ -19,6 +19,9 @@ package final class RecordingConsumer: TransportConsumer {
     package var spliceTarget: SocketConnection?
     /// Number of spliced bytes.
     package private(set) var splicedCount = 0
+    package var keepsUnreadInput = false
+    /// Number of `outputFailed` calls.
+    package private(set) var outputFailures = 0
     package var onBytes: ([UInt8]) -> Void = { _ in }
     package var onInputClosed: () -> Void = {}
     package var onOutputProgressed: () -> Void = {}
@@ -56,6 +59,10 @@ package final class RecordingConsumer: TransportConsumer {
     package func outputProgressed() {
         if self.events.last != .outputProgressed { self.events.append(.outputProgressed) }
         self.onOutputProgressed()
+    }
+
+    package func outputFailed() {
+        self.outputFailures += 1
     }
 
     package func transportEnded(_ end: TransportEnd) {

@@ -467,6 +467,12 @@ extension SecureTransport: TransportConsumer {
         self.consumer?.outputProgressed()
     }
 
+    package var keepsUnreadInput: Bool { self.consumer?.keepsUnreadInput ?? false }
+
+    package func outputFailed() {
+        self.consumer?.outputFailed()
+    }
+
     package func transportEnded(_ end: TransportEnd) {
         if self.machine.lowerEnded() { self.reportEnd(end) }
     }

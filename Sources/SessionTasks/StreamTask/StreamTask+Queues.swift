@@ -329,6 +329,17 @@ extension StreamTask: TransportConsumer {
         self.advance()
     }
 
+    package var keepsUnreadInput: Bool {
+        if let relay = self.relay { return relay.keepsUnreadInput }
+        return !self.machine.readingIsOver
+    }
+
+    package func outputFailed() {
+        if let relay = self.relay { return relay.outputFailed() }
+        self.queuesIfMade?.sends.fail(TaskFailure(.reset))
+        self.advance()
+    }
+
     package func transportEnded(_ end: TransportEnd) {
         self.transport = nil
         let relay = self.relay.take()

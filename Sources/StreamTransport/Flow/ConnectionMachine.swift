@@ -2,7 +2,7 @@
 ///
 /// - The directions end apart from each other: FIN ends the input, a FIN of ours the output.
 /// - A write that meets a reset breaks the output only: bytes that the peer sent before are still read, then the reset
-///   is reported.
+///   is reported. While reading is paused they wait for it if the consumer wants them, and the peer had finished.
 /// - The first end wins; it is reported once.
 ///
 /// Its code matches patterns where `==` would do: the compiler then sees that no access to the state overlaps another, and
@@ -38,6 +38,7 @@ package struct ConnectionMachine: Equatable, Sendable {
     package private(set) var output = Output.open
     package private(set) var input = Input.open(isBulk: false)
     package internal(set) var gate: InputGate
+    private var hasReportedBrokenOutput = false
 
     package init(paused: Bool) {
         self.gate = paused ? .paused : .open
@@ -69,6 +70,9 @@ package struct ConnectionMachine: Equatable, Sendable {
     private var inputIsOpen: Bool {
         if case .open = self.input { true } else { false }
     }
+
+    /// Whether the consumer may still get input, now or once it resumes reading.
+    private var mayOfferInput: Bool { self.isOpen && self.inputIsOpen && !self.gate.isClosed }
 
     /// Whether what arrives is read.
     package var isReading: Bool {
@@ -113,15 +117,17 @@ extension ConnectionMachine {
     }
 
     /// Both directions ended while nothing is read. A failure ends the connection now, a clean end once it is read.
-    /// - Parameter error: the socket's pending error, if any.
-    package func hungUp(outputIsSent: Bool, error: SystemError?) -> HangUpAction {
+    /// - Parameters:
+    ///   - error: the socket's pending error, if any.
+    ///   - keepsInput: input is left unread, and the consumer wants it although the output is broken.
+    package func hungUp(outputIsSent: Bool, error: SystemError?, keepsInput: Bool = false) -> HangUpAction {
         guard self.isLive else { return .ignore }
-        if self.output == .broken { return .end(.failed(.reset)) }
+        if self.output == .broken { return keepsInput && self.mayOfferInput ? .unwatch : .end(.failed(.reset)) }
         if let error {
             // The peer finished before it reset: all that it sent can still be read. The next write reports the reset.
-            let staysReadable =
-                error == .brokenPipe && self.inputIsOpen && !self.gate.isClosed && self.isOpen
-            if !staysReadable { return Self.end(readFailure: error).map { .end($0) } ?? .ignore }
+            if error != .brokenPipe || !self.mayOfferInput {
+                return Self.end(readFailure: error).map { .end($0) } ?? .ignore
+            }
         }
         guard self.isClosing else { return .unwatch }
         return self.closingEnd(outputIsSent: outputIsSent).map { .end($0) } ?? .ignore
@@ -156,15 +162,25 @@ extension ConnectionMachine {
         case end(TransportEnd)
     }
 
-    package mutating func sendFailed(_ error: SystemError) -> SendFailureAction {
+    /// - Parameter keepsInput: input is left unread, and the consumer wants it although the output is broken.
+    package mutating func sendFailed(_ error: SystemError, keepsInput: Bool = false) -> SendFailureAction {
         switch error {
         case .wouldBlock, .interrupted, .noBuffers: return .retry
         case .reset, .brokenPipe:
             self.output = .broken
-            return self.isReading ? .readOn : .end(.failed(.reset))
+            // As for a hang-up: behind the peer's FIN all that it sent can still be read.
+            let waitsForReader = error == .brokenPipe && keepsInput && self.mayOfferInput
+            return self.isReading || waitsForReader ? .readOn : .end(.failed(.reset))
         case .timedOut: return .end(.failed(.peerUnresponsive))
         default: return .end(.failed(.system(error)))
         }
+    }
+
+    /// - Returns: whether the consumer is to be told that the output is broken, once.
+    package mutating func takeBrokenOutput() -> Bool {
+        guard self.isOpen, self.output == .broken, !self.hasReportedBrokenOutput else { return false }
+        self.hasReportedBrokenOutput = true
+        return true
     }
 
     /// - Returns: whether this was new.

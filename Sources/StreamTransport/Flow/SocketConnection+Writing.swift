@@ -169,9 +169,13 @@ extension SocketConnection {
     /// - Returns: whether the send may be retried when the socket is writable. Otherwise output is broken; the end is
     ///   reported once the bytes received before it are read.
     func mayRetry(_ result: Int) -> Bool {
-        switch self.machine.sendFailed(SystemError(Int32(truncatingIfNeeded: -result))) {
+        let error = SystemError(Int32(truncatingIfNeeded: -result))
+        let keepsInput = error == .brokenPipe && self.keepsUnreadInput
+        switch self.machine.sendFailed(error, keepsInput: keepsInput) {
         case .retry: return true
-        case .readOn: self.changeQueue { $0.removeAll() }
+        case .readOn:
+            self.changeQueue { $0.removeAll() }
+            self.endTurnLater()
         case .end(let end): self.end(end)
         }
         return false

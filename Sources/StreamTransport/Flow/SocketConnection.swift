@@ -201,10 +201,18 @@ extension SocketConnection: Watchable {
         }
     }
 
+    /// Whether input is left unread that the consumer wants although the output is broken.
+    var keepsUnreadInput: Bool {
+        guard self.currentConsumer?.keepsUnreadInput == true else { return false }
+        return self.keptCount > 0 || self.loop.system.hasUnreadInput(self.descriptor)
+    }
+
     private func hangUpWhileNotReading() {
         // Taking the socket's error clears it.
-        let error = self.machine.output == .broken ? nil : self.loop.system.connectError(self.descriptor)
-        switch self.machine.hungUp(outputIsSent: self.waiting == 0, error: error) {
+        let isBroken = self.machine.output == .broken
+        let error = isBroken ? nil : self.loop.system.connectError(self.descriptor)
+        let keepsInput = isBroken && self.keepsUnreadInput
+        switch self.machine.hungUp(outputIsSent: self.waiting == 0, error: error, keepsInput: keepsInput) {
         case .unwatch: self.unwatch()
         case .ignore: break
         case .end(let end): self.end(end)
@@ -225,6 +233,7 @@ extension SocketConnection: TurnEndTarget {
         self.turnEndRequest = .none
         self.flushWriteBuffer()
         if self.sendFreshlyQueued() || reportsProgress { self.reportProgress() }
+        if self.machine.takeBrokenOutput() { self.currentConsumer?.outputFailed() }
         self.finishOutputIfDue()
         self.closeIfDone()
         self.reportEnd()
@@ -371,6 +380,8 @@ extension SocketConnection {
         self.loop.assertOnLoop()
         guard self.machine.shutdownInput() else { return }
         self.keep([])
+        // Nothing is left that the connection could be of use for.
+        if self.machine.output == .broken { return self.end(.failed(.reset)) }
         // TCP cannot tell the peer (RFC 9293 §3.6), and would hide its FIN from us; on a Unix socket its writes fail.
         if case .unix = self.peerAddress { _ = self.loop.system.shutdownInput(self.descriptor) }
         self.updateInterest()

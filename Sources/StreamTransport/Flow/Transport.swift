@@ -156,6 +156,14 @@ package protocol TransportConsumer: OutputSource {
     /// The kernel accepted queued bytes. Called after a turn that left some queued, or after `awaitProgress`.
     func outputProgressed()
 
+    /// Whether input that is left unread when a write meets a reset is kept until reading resumes; otherwise the connection
+    /// ends at once. Default: false, because a consumer may have paused reading until its output leaves.
+    var keepsUnreadInput: Bool { get }
+
+    /// A write met a reset: the peer takes nothing more, and output that was queued is lost. The connection ends when the
+    /// input received before is read.
+    func outputFailed()
+
     /// The connection is over. Called exactly once, last.
     func transportEnded(_ end: TransportEnd)
 }
@@ -163,6 +171,8 @@ package protocol TransportConsumer: OutputSource {
 extension TransportConsumer {
     package var spliceTarget: SocketConnection? { nil }
     package func spliced(_ count: Int, queued: Int) {}
+    package var keepsUnreadInput: Bool { false }
+    package func outputFailed() {}
 }
 
 /// How a connection ended.

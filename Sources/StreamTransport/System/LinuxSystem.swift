@@ -373,6 +373,11 @@ extension LinuxSystem {
         Self.set(descriptor.number, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, Int32(clamping: limit))
     }
 
+    package func hasUnreadInput(_ descriptor: Descriptor) -> Bool {
+        var byte: UInt8 = 0
+        return unsafe recv(descriptor.number, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) > 0
+    }
+
     package func unacknowledgedBytes(of descriptor: Descriptor) -> Int? {
         let count = sluice_unacknowledged(descriptor.number)
         return count >= 0 ? Int(count) : nil

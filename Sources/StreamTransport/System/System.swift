@@ -79,6 +79,8 @@ package protocol System: AnyObject {
     /// process.
     func setUnsentLimit(_ limit: Int, of descriptor: Descriptor)
 
+    /// Whether bytes were received that are not read yet.
+    func hasUnreadInput(_ descriptor: Descriptor) -> Bool
     /// Bytes that the kernel took and the peer has not acknowledged, or on a Unix socket not read; `nil` where that is
     /// unknown.
     func unacknowledgedBytes(of descriptor: Descriptor) -> Int?

@@ -155,6 +155,33 @@ struct StreamTaskTests {
     }
 
     @Test(arguments: TaskPlace.all)
+    func unreadBytesOutliveAFailedWrite(_ place: TaskPlace) throws {
+        let meeting = try TaskMeeting(place.kind)
+        let (task, peer) = try meeting.stream(place.role)
+        let diary = TaskDiary()
+        diary.watchEnd(task)
+        peer.send("unread")
+        meeting.settle()
+        peer.close()
+        meeting.perform { diary.write(task, "one") }
+        #expect(meeting.run { diary.lines == ["one"] })
+        meeting.settle()
+        meeting.perform { diary.write(task, "two") }
+        #expect(meeting.run { diary.lines.count == 2 })
+        #expect(diary.lines.last?.hasPrefix("two!") == true && diary.end == nil)
+        meeting.perform {
+            diary.write(task, "three")
+            for name in ["r", "s", "t"] { diary.read(task, name, 1, 3) }
+        }
+        #expect(meeting.run { diary.end != nil })
+        #expect(
+            diary.lines.dropFirst(2).map { $0.prefix(6) } == ["three!", "r:unr", "s:ead", diary.lines.last?.prefix(6)])
+        #expect(diary.lines.last?.hasPrefix("t!") == true)
+        if case .connectionLost? = diary.end ?? nil {} else { Issue.record("\(String(describing: diary.end))") }
+        meeting.finish()
+    }
+
+    @Test(arguments: TaskPlace.all)
     func writeSideClosesAfterQueuedWrites(_ place: TaskPlace) throws {
         let meeting = try TaskMeeting(place.kind)
         let (task, peer) = try meeting.stream(place.role)

@@ -139,6 +139,47 @@ struct ConnectionEndTests {
         meeting.finish()
     }
 
+    @Test(arguments: Kind.allCases)
+    func inputBeforeAClosedPeerOutlivesAFailedWrite(_ kind: Kind) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, consumer, peer) = try meeting.connect()
+        consumer.keepsUnreadInput = true
+        meeting.perform { connection.pauseReading() }
+        peer.send("last words")
+        meeting.ground.settle()
+        peer.close()
+        for text in ["to nobody", "once more", "and again"] {
+            meeting.perform { connection.write(text) }
+            meeting.ground.settle()
+        }
+        #expect(consumer.end == nil && consumer.outputFailures == 1 && connection.queuedBytes == 0)
+        meeting.perform { connection.resumeReading() }
+        #expect(meeting.run { consumer.end == .failed(.reset) })
+        #expect(consumer.text == "last words")
+        meeting.finish()
+    }
+
+    /// Nothing is left to wait for.
+    @Test(arguments: Kind.allCases, [true, false])
+    func connectionWithoutUnreadInputEndsWithItsFailedWrite(_ kind: Kind, _ isRefused: Bool) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, consumer, peer) = try meeting.connect()
+        consumer.keepsUnreadInput = true
+        meeting.perform { connection.pauseReading() }
+        if isRefused { peer.send("last words") }
+        meeting.ground.settle()
+        peer.close()
+        for text in ["to nobody", "once more"] {
+            meeting.perform { connection.write(text) }
+            meeting.ground.settle()
+        }
+        #expect((consumer.end == nil) == isRefused)
+        if isRefused { meeting.perform { connection.shutdownInput() } }
+        #expect(meeting.run { consumer.end == .failed(.reset) })
+        #expect(consumer.received.isEmpty)
+        meeting.finish()
+    }
+
     @Test func unresponsivePeerIsDetected() throws {
         let meeting = try LoopMeeting(.simulation)
         meeting.collector.options.userTimeout = .seconds(20)

@@ -124,6 +124,31 @@ struct ConnectionMachineTests {
         }
     }
 
+    @Test func unreadInputWaitsForItsReaderWhenAWriteMeetsAResetBehindAFIN() {
+        let ends: [State: ConnectionMachine.SendFailureAction] = [
+            .inputRefused: .end(Self.reset), .inputFinished: .end(Self.reset), .closingInputFinished: .end(Self.reset),
+            .ended: .end(Self.reset), .reported: .end(Self.reset), .detached: .end(Self.reset),
+        ]
+        self.expect(ends, otherwise: .readOn) { $0.sendFailed(.brokenPipe, keepsInput: true) }
+        self.expect(ends.merging([.paused: .end(Self.reset)]) { $1 }, otherwise: .readOn) {
+            $0.sendFailed(.reset, keepsInput: true)
+        }
+        self.expect(
+            [.outputBroken: .unwatch, .closingBroken: .end(Self.reset)]
+                .merging([.closing: .ignore, .closingSent: .ignore, .closingInputFinished: .ignore]) { $1 }
+                .merging([.ended: .ignore, .reported: .ignore, .detached: .ignore]) { $1 }, otherwise: .unwatch
+        ) { $0.hungUp(outputIsSent: true, error: nil, keepsInput: true) }
+    }
+
+    @Test func brokenOutputIsReportedOnce() {
+        self.expect([.outputBroken: true], otherwise: false) { machine in
+            let isNew = machine.takeBrokenOutput()
+            let isNewAgain = machine.takeBrokenOutput()
+            #expect(!isNewAgain)
+            return isNew
+        }
+    }
+
     @Test func otherFailedWriteEndsTheConnection() {
         self.expect([:], otherwise: .end(.failed(.peerUnresponsive))) { $0.sendFailed(.timedOut) }
         self.expect([:], otherwise: .end(.failed(.system(.accessDenied)))) { $0.sendFailed(.accessDenied) }

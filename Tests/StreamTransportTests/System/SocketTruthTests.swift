@@ -10,6 +10,20 @@ struct SocketTruthTests {
 
     private let everything: Interest = [.readable, .writable, .hangUp]
 
+    @Test(arguments: TransportTestbed.Kind.allCases)
+    func bytesBeforeAFINAndAResetAreUnreadUntilTheyAreRead(_ kind: TransportTestbed.Kind) throws {
+        let pair = try SocketPair(TransportTestbed(kind))
+        #expect(!pair.system.hasUnreadInput(pair.b))
+        pair.send(pair.a, "last words")
+        pair.system.close(pair.a)
+        pair.ground.settle()
+        pair.send(pair.b, "to nobody")
+        #expect(pair.system.hasUnreadInput(pair.b))
+        #expect(pair.receive(pair.b) == .text("last words"))
+        #expect(!pair.system.hasUnreadInput(pair.b))
+        pair.system.close(pair.b)
+    }
+
     @Test(arguments: Kind.allCases)
     func bytesArriveInOrder(_ kind: Kind) throws {
         let pair = try SocketPair(TransportTestbed(kind))
