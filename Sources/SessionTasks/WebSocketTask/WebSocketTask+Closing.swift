@@ -6,7 +6,7 @@ import WebSocketProtocol
 /// The closing handshake and the other ends, on the loop (RFC 6455 §7).
 extension WebSocketTask {
     /// Sends a Close frame after everything sent before, and waits `closeTimeout` for the peer's. A peer that takes nothing
-    /// of what comes before it for as long is given up.
+    /// of what comes before it for as long is given up. Ends a suspension, in which the answer would not be read.
     /// - Parameters:
     ///   - code: `nil` sends an empty Close frame. A code that must not be sent becomes 1000.
     ///   - reason: cut to 123 bytes at a character.
@@ -16,6 +16,8 @@ extension WebSocketTask {
         case .opening:
             self.cancelOnLoop()
         case .open:
+            guard !self.isCloseQueued else { return }
+            self.endSuspension()
             if let queues = self.queuesIfMade, !queues.outgoing.isEmpty {
                 queues.outgoing.append(.init(number: self.nextNumber(), item: .close(code?.rawValue, reason)))
                 self.waitForClose()

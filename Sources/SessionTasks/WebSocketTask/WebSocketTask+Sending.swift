@@ -333,10 +333,8 @@ struct OutgoingMessages {
         self.waiting.count
     }
 
-    /// Nothing is accepted after a Close.
-    var endsWithClose: Bool {
-        if case .close? = self.waiting.last?.item { true } else { false }
-    }
+    /// Whether a Close waits. What comes after it is never sent.
+    private(set) var containsClose = false
 
     /// Whether something given to the transport is not sent yet.
     var hasStarted: Bool {
@@ -346,11 +344,13 @@ struct OutgoingMessages {
     mutating func append(_ entry: Entry) {
         self.waiting.append(entry)
         self.waitingBytes += entry.count
+        if case .close = entry.item { self.containsClose = true }
     }
 
     mutating func popFirst() -> Entry? {
         guard let entry = self.waiting.popFirst() else { return nil }
         self.waitingBytes -= entry.count
+        if case .close = entry.item { self.containsClose = false }
         return entry
     }
 
@@ -387,6 +387,7 @@ struct OutgoingMessages {
         self.started = []
         self.waiting = []
         self.waitingBytes = 0
+        self.containsClose = false
         return unfinished + unbegun
     }
 }

@@ -165,7 +165,7 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
     }
 
     /// A Close waits for messages before it.
-    var isCloseQueued: Bool { self.madeQueues?.outgoing.endsWithClose ?? false }
+    var isCloseQueued: Bool { self.madeQueues?.outgoing.containsClose ?? false }
 
     func nextNumber() -> UInt64 {
         self.lastNumber += 1
@@ -361,9 +361,10 @@ extension WebSocketTask {
 extension WebSocketTask {
     /// Until the task is resumed nothing is read, messages and pings of its user wait in its queue, no keep-alive Ping is
     /// sent, and no timer runs; frames of a relay are still sent. Not counted. An opening handshake that is under way restarts
-    /// then. A task that is closing is not suspended.
+    /// then. A task that is closing, or whose Close waits for messages before it, is not suspended.
     package func suspendOnLoop() {
         self.loop.assertOnLoop()
+        guard !self.isCloseQueued else { return }
         // A refusal whose body is not complete is an end.
         if self.machine.isOpening, !self.isSuspended, let failure = self.failure { return self.endOpening(failure) }
         let action = self.machine.suspend()

@@ -153,4 +153,27 @@ struct SuspendedWebSocketTests {
         #expect(meeting.run { diary.end?.isClean == true })
         meeting.finish()
     }
+
+    /// The peer's answer would not be read, and the peer be taken for one that does not answer.
+    @Test(arguments: TaskRole.allCases, [true, false])
+    func closingEndsASuspension(_ role: TaskRole, _ holdsMessage: Bool) throws {
+        let meeting = try WebSocketMeeting(.simulation)
+        let (task, peer) = try meeting.raw(role)
+        let diary = WebSocketDiary()
+        diary.watchEnd(task)
+        meeting.perform {
+            task.suspendOnLoop()
+            if holdsMessage { diary.send(task, "held") }
+        }
+        meeting.meeting.settle()
+        #expect(peer.frames.isEmpty && task.record.state == .suspended)
+        meeting.perform { task.close(.goingAway) }
+        #expect(meeting.run(atMost: .seconds(1)) { peer.close == [0x03, 0xE9] })
+        #expect(peer.frames.map(\.opcode) == (holdsMessage ? [1, 8] : [8]) && task.record.state == .running)
+        peer.send(8, [0x03, 0xE9])
+        peer.peer.finish()
+        #expect(meeting.run(atMost: .seconds(1)) { diary.end != nil })
+        #expect(diary.end?.isClean == true && diary.lines == (holdsMessage ? ["held"] : []))
+        meeting.finish()
+    }
 }

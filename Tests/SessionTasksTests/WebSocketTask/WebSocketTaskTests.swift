@@ -197,6 +197,32 @@ struct WebSocketTaskTests {
         meeting.finish()
     }
 
+    /// Whatever is asked of the task meanwhile.
+    @Test(arguments: TaskRole.allCases, ["a message", "another Close", "a suspension"])
+    func queuedCloseIsGivenUpInTime(_ role: TaskRole, _ request: String) throws {
+        let meeting = try WebSocketMeeting(.simulation)
+        let (task, peer) = try meeting.raw(role)
+        peer.peer.isReading = false
+        let diary = WebSocketDiary()
+        diary.watchEnd(task)
+        meeting.perform {
+            for _ in 0..<4 { diary.send(task, "a", .data(.pattern(400_000))) }
+            task.close(.goingAway)
+        }
+        for _ in 0..<5 where diary.end == nil {
+            meeting.perform {
+                switch request {
+                case "a message": diary.send(task, "late")
+                case "another Close": task.close(.normalClosure)
+                default: task.suspendOnLoop()
+                }
+            }
+            _ = meeting.run(atMost: .seconds(3)) { diary.end != nil }
+        }
+        #expect(diary.end?.failure == .peerUnresponsive)
+        meeting.finish()
+    }
+
     /// Otherwise two ends that both send much would wait for each other.
     @Test(arguments: TaskRole.allCases)
     func pingsAmongMessagesThatNobodyReadsDoNotStopReading(_ role: TaskRole) throws {
