@@ -136,6 +136,32 @@ struct InflatingTests {
         )
     }
 
+    /// A character too may be cut where a frame ends.
+    @Test(arguments: Role.both)
+    func fragmentsOfACompressedMessageAreJoinedAroundAControlFrame(_ sender: Role) {
+        let payload: [UInt8] = [0x00, 0x02, 0x00, 0xFD, 0xFF, 0xC3, 0xA9, 0x00]
+        for cut in 0...payload.count {
+            let bytes =
+                WireFrame(0x41, Array(payload[..<cut]), from: sender).bytes
+                + WireFrame(0x89, [7], from: sender).bytes
+                + WireFrame(0x80, Array(payload[cut...]), from: sender).bytes
+            expectMessages([.text("\u{E9}"), .ping([7])], in: bytes, by: self.setting(sender))
+        }
+    }
+
+    @Test(arguments: Role.both)
+    func characterIsCheckedAcrossCompressedFragments(_ sender: Role) {
+        let payload: [UInt8] = [0x00, 0x02, 0x00, 0xFD, 0xFF, 0xC3, 0x41, 0x00]
+        for cut in 0...payload.count {
+            let bytes =
+                WireFrame(0x41, Array(payload[..<cut]), from: sender).bytes
+                + WireFrame(0x80, Array(payload[cut...]), from: sender).bytes
+            let whole = EngineDriver.observe(bytes, by: self.setting(sender), fed: .whole)
+            #expect(whole.last == .violation(.invalidUTF8), "cut at \(cut)")
+            expectObserves(whole, in: bytes, by: self.setting(sender))
+        }
+    }
+
     // MARK: Bad data
 
     @Test(
