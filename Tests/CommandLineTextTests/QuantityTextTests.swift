@@ -21,4 +21,12 @@ struct QuantityTextTests {
     func durationsAreWrittenWithAUnit(_ milliseconds: Double, _ text: String) {
         #expect(QuantityText.duration(milliseconds: milliseconds) == text)
     }
+
+    @Test(
+        arguments: [
+            (0, "0 %"), (0.374, "37 %"), (3.5, "350 %"), (-1, "0 %"), (.nan, "0 %"), (1e300, "1000000000000000 %"),
+        ] as [(Double, String)])
+    func sharesAreWrittenInPercent(_ share: Double, _ text: String) {
+        #expect(QuantityText.percent(share) == text)
+    }
 }

@@ -42,6 +42,20 @@ struct ConnectionTableTests {
         #expect(ConnectionTable([one]).table.lines(cells: 80)[1].contains(":54321  "))
     }
 
+    /// A program that is no gateway, or a later one, may send any number.
+    @Test func absurdNumbersOfAServerAreShown() {
+        var one = Self.one
+        (one.queuedSendBytes, one.queuedReceiveBytes) = (.max, .max)
+        (one.receivedBytes, one.sentBytes) = (.min, .max)
+        (one.idleMs, one.ageMs) = (1e308, -1e308)
+        #expect(ConnectionTable([one]).table.lines()[1].contains("16 EiB"))
+        let node = Node { ($0.name, $0.processorShare, $0.leaseMs, $0.connections) = ("a", 1e300, 1e308, .min) }
+        #expect(NodeTable([node]).table.lines()[1].contains(" %"))
+        let client = UserConnection { ($0.connection, $0.roomCount, $0.rooms) = ("17", .min, ["lobby"]) }
+        let user = User { ($0.id, $0.connectionCount, $0.connections) = ("ann", .min, [client]) }
+        #expect(RoomDetails.lines(user).contains { $0.hasSuffix("in lobby") })
+    }
+
     @Test func emptyTableHasItsTitles() {
         #expect(ConnectionTable().table.lines().count == 1)
     }

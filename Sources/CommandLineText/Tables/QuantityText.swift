@@ -32,6 +32,12 @@ package enum QuantityText {
         return "\(days)d\(self.twoDigits(hours % 24))h"
     }
 
+    /// Like `37 %`.
+    /// - Parameter share: of 1; may be more. Negative values and NaN count as 0.
+    package static func percent(_ share: Double) -> String {
+        "\(UInt64(min(max(0, share.isFinite ? share * 100 : 0), 1e15).rounded())) %"
+    }
+
     /// One decimal below ten unless it is zero; no decimals above.
     private static func rounded(_ value: Double) -> String {
         let tenths = Int((value * 10).rounded())

@@ -203,7 +203,7 @@ final class AttachedLink: ConnectLink {
         do throws(ControlFailure) {
             let request = ControlRequest(.post, ConnectionPath.action("ping", self.attachment.id))
             let answer = try await self.attachment.session.send(request, for: PingAnswer.self)
-            return .milliseconds(answer.rttMs)
+            return .milliseconds(min(max(0, answer.rttMs), 1e12))
         } catch {
             throw .usageError(error.text)
         }

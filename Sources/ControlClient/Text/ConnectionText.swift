@@ -37,7 +37,8 @@ package struct ConnectionTable {
         Column(
             TextTable.Column("QUEUED", rightAligned: true, dropOrder: 3), "queuedSendBytes", "queuedReceiveBytes"
         ) { one in
-            let queued = (one.queuedSendBytes ?? 0) + (one.queuedReceiveBytes ?? 0)
+            // Unsigned, so that no response of a server can overflow the sum.
+            let queued = UInt64(max(0, one.queuedSendBytes ?? 0)) + UInt64(max(0, one.queuedReceiveBytes ?? 0))
             return TextTable.Cell(queued == 0 ? "0" : QuantityText.bytes(queued), queued == 0 ? .faint : .yellow)
         },
         Column(TextTable.Column("RTT", rightAligned: true, dropOrder: 6), "ping") {

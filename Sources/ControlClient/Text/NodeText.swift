@@ -20,7 +20,7 @@ package struct NodeTable {
                 TextTable.Cell(node.answering ? "\(node.name) *" : node.name),
                 node.draining ? TextTable.Cell("draining", .yellow) : TextTable.Cell("serving", .green),
                 TextTable.Cell("\(node.connections)"), TextTable.Cell("\(node.rooms)"),
-                TextTable.Cell("\(node.clients)"), TextTable.Cell("\(Int((node.processorShare * 100).rounded())) %"),
+                TextTable.Cell("\(node.clients)"), TextTable.Cell(QuantityText.percent(node.processorShare)),
                 TextTable.Cell(node.version), TextTable.Cell(node.startedAt),
                 TextTable.Cell(QuantityText.duration(milliseconds: node.leaseMs)),
                 TextTable.Cell(node.clockDifferenceMs.map { "\($0 < 0 ? "" : "+")\($0) ms" }),

@@ -78,11 +78,11 @@ package enum RoomDetails {
 
     package static func lines(_ user: User) -> [String] {
         let connections = user.connections.map { one in
-            let more = one.roomCount - one.rooms.count
+            let more = max(0, one.roomCount) - one.rooms.count
             let rooms = one.rooms.joined(separator: ", ") + (more > 0 ? " and \(more) more" : "")
             return ("connection", "\(one.connection), client \(one.client), in \(rooms.isEmpty ? "no room" : rooms)")
         }
-        let more = user.connectionCount - user.connections.count
+        let more = max(0, user.connectionCount) - user.connections.count
         let rest: [(String, String?)] = more > 0 ? [("", "and \(more) more connections")] : []
         return Self.lines(
             [("user", user.id)] + connections + rest + user.restrictions.map { ($0.kind, Self.words($0)) })
