@@ -139,6 +139,10 @@ extension Sluice {
     private static func report(_ error: any Error, of arguments: [String]) -> Int32 {
         let code = self.exitCode(for: error)
         guard !(error is ExitCode) else { return code.rawValue }
+        if arguments.first == "help", let said = self.unknownCommand(arguments.dropFirst()) {
+            ErrorReporter.print(UsageLine.text(message: said, whole: ""))
+            return ExitStatus.usage.rawValue
+        }
         let whole = self.fullMessage(for: error)
         guard code == .validationFailure else {
             if code.isSuccess { return self.printRequested(whole) }

@@ -14,6 +14,12 @@ struct UsageLineTests {
                 == "sluice: unknown option '--bogus'; see 'sluice ls --help'")
     }
 
+    @Test func controlCharactersOfAnArgumentAreEscaped() {
+        #expect(
+            UsageLine.text(message: "Unexpected argument '\u{1B}[2J'", whole: "")
+                == "sluice: unexpected argument '\\u{1B}[2J'; see 'sluice --help'")
+    }
+
     @Test func severalLinesBecomeOne() {
         let message = "Cannot be done for 'csh'.\nUse one of:\n    zsh bash"
         #expect(

@@ -17,6 +17,12 @@ struct UsageTests {
         $ lisetners
         64
         sluice: there is no command 'lisetners' (did you mean 'listeners'?); see 'sluice --help'
+        $ help nothing
+        64
+        sluice: there is no command 'nothing'; see 'sluice --help'
+        $ help lss --help
+        64
+        sluice: there is no command 'lss' (did you mean 'ls'?); see 'sluice --help'
         $ LS
         64
         sluice: there is no command 'LS' (did you mean 'ls'?); see 'sluice --help'
@@ -420,6 +426,9 @@ struct UsageTests {
         $ put /nowhere http://x/
         78
         sluice: /nowhere: no such file
+        $ put /dev/null http://x/
+        78
+        sluice: /dev/null: is not a regular file
         $ put only-a-file
         64
         sluice put: expected FILE and URL, or --resume ID
@@ -499,6 +508,12 @@ struct UsageTests {
                 line: String(lines[0]), code: Int32(lines[1]) ?? 0,
                 errors: lines.dropFirst(2).joined(separator: "\n") + "\n")
         }
+    }
+
+    @Test func environmentVariableThatNamesAnUnusableFileIsNamed() async {
+        let run = await CommandRun.of("ls", variables: ["SLUICE_TOKEN_FILE": "/nowhere"])
+        #expect(run.code == 78)
+        #expect(run.errors == "sluice: SLUICE_TOKEN_FILE: /nowhere: No such file or directory\n")
     }
 
     private static func expectRefused(_ one: Case) async {

@@ -104,7 +104,7 @@ package enum UsageLine {
     ///   - whole: the message with the command's usage, ending with `See 'sluice COMMAND --help' for more …`.
     package static func text(message: String, whole: String) -> String {
         let words = message.split(whereSeparator: \.isNewline).map(\.trimmingBlanks).joined(separator: " ")
-        let said = words.hasSuffix(".") ? String(words.dropLast()) : words
+        let said = TerminalText.sanitized(words.hasSuffix(".") ? String(words.dropLast()) : words)
         return "sluice: \(said.prefix(1).lowercased())\(said.dropFirst()); see '\(self.help(in: whole))'"
     }
 

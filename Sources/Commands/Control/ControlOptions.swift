@@ -137,12 +137,14 @@ extension ControlOptions {
             reader.reject("--token", "cannot be combined with --token-file")
             return .none
         }
-        let file = self.tokenFile ?? (self.token == nil ? Self.environment("SLUICE_TOKEN_FILE") : nil)
+        let file =
+            self.tokenFile.map { ("--token-file", $0) }
+            ?? (self.token == nil ? Self.environment("SLUICE_TOKEN_FILE").map { ("SLUICE_TOKEN_FILE", $0) } : nil)
         var (origin, text) = ("--token", self.token)
         if self.token == nil, self.tokenFile == nil, let given = Self.environment("SLUICE_TOKEN") {
             (origin, text) = ("SLUICE_TOKEN", given)
-        } else if let file {
-            let bytes = try OptionReader.file(file, "--token-file")
+        } else if let (option, file) = file {
+            let bytes = try OptionReader.file(file, option)
             (origin, text) = (file, String(decoding: bytes, as: UTF8.self))
         }
         guard let text else { return .some(nil) }

@@ -186,13 +186,16 @@ struct PutCommand: AsyncParsableCommand {
     }
 
     private static func check(_ file: String) throws(UnusableFiles) {
-        var isDirectory: ObjCBool = false
-        let exists = FileManager.default.fileExists(atPath: file, isDirectory: &isDirectory)
-        let reason =
-            !exists
-            ? "no such file"
-            : isDirectory.boolValue
-                ? "is a directory" : !FileManager.default.isReadableFile(atPath: file) ? "permission denied" : nil
+        var status = stat()
+        let exists = stat(file, &status) == 0
+        let reason: String? =
+            switch status.st_mode & S_IFMT {
+            case _ where !exists: "no such file"
+            case S_IFDIR: "is a directory"
+            case S_IFREG: FileManager.default.isReadableFile(atPath: file) ? nil : "permission denied"
+            // Opening a pipe would block, and a device has no end.
+            default: "is not a regular file"
+            }
         if let reason { throw UnusableFiles("sluice: \(file): \(reason)") }
     }
 }
