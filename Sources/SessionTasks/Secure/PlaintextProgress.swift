@@ -1,7 +1,7 @@
 import DequeModule
 
-/// How much of the plaintext written to a TLS connection has left, as the transport below tells by the ciphertext that it
-/// has sent.
+/// How much of the plaintext written to a TLS connection has left, as the transport below tells by the ciphertext
+/// that it has sent.
 package struct PlaintextProgress {
     /// - Parameters:
     ///   - plain: plaintext up to its end.

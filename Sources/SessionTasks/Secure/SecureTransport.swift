@@ -94,7 +94,7 @@ package final class SecureTransport {
         if !self.earlyCiphertext.isEmpty { self.endTurnLater() }
     }
 
-    /// Whether the time for the handshake stands still, as for a task that is suspended; the handshake itself continues.
+    /// Whether the time for the handshake stands still, as for a task that is suspended; the handshake itself goes on.
     package var isTimeoutHeld: Bool {
         get { self.timer.isHeld }
         set { self.timer.setHeld(newValue, on: self.loop, target: self) }

@@ -78,8 +78,8 @@ package struct ReadQueue: StreamQueue {
         self.inputEnded = true
     }
 
-    /// The connection failed: reads get what came before, and then this failure. Bytes that do not suffice for a read are
-    /// dropped with it.
+    /// The connection failed: reads get what came before, and then this failure. Bytes that do not suffice for a read
+    /// are dropped with it.
     package mutating func connectionFailed(_ failure: TaskFailure) {
         guard self.core.failure == nil else { return }
         self.outlastsFailure = true

@@ -156,8 +156,8 @@ package protocol TransportConsumer: OutputSource {
     /// The kernel accepted queued bytes. Called after a turn that left some queued, or after `awaitProgress`.
     func outputProgressed()
 
-    /// Whether input that is left unread when a write meets a reset is kept until reading resumes; otherwise the connection
-    /// ends at once. Default: false, because a consumer may have paused reading until its output leaves.
+    /// Whether input that is left unread when a write meets a reset is kept until reading resumes; otherwise the
+    /// connection ends at once. Default: false, because a consumer may have paused reading until its output leaves.
     var keepsUnreadInput: Bool { get }
 
     /// A write met a reset: the peer takes nothing more, and output that was queued is lost. The connection ends when the

@@ -1,5 +1,5 @@
-/// A timer that stands still while it is held, as for a task that is suspended; then the rest of its time begins. Confined
-/// to its loop.
+/// A timer that stands still while it is held, as for a task that is suspended; then the rest of its time begins.
+/// Confined to its loop.
 package struct HoldableTimer {
     private enum State {
         case running
