@@ -58,14 +58,14 @@ open class URLAuthenticationChallenge: NSObject, NSSecureCoding, @unchecked Send
 
     open func encode(with coder: NSCoder) {
         coder.encode(self.space, forKey: "protectionSpace")
-        // Others cannot be archived.
-        if let proposed, proposed.user != nil { coder.encode(proposed, forKey: "proposedCredential") }
+        // A credential without a user cannot be archived. What is absent is written as such: the decoder refuses missing keys.
+        coder.encode(self.proposed?.user == nil ? nil : self.proposed, forKey: "proposedCredential")
         coder.encode(Int64(self.failures), forKey: "previousFailureCount")
-        if let response { coder.encode(response, forKey: "failureResponse") }
-        guard let error = self.cause.map({ $0 as NSError }) else { return }
-        coder.encode(NSString(string: error.domain), forKey: "errorDomain")
-        coder.encode(Int64(error.code), forKey: "errorCode")
-        coder.encode(NSString(string: error.localizedDescription), forKey: "errorDescription")
+        coder.encode(self.response, forKey: "failureResponse")
+        let error = self.cause.map { $0 as NSError }
+        coder.encode(error.map { NSString(string: $0.domain) }, forKey: "errorDomain")
+        coder.encode(Int64(error?.code ?? 0), forKey: "errorCode")
+        coder.encode(error.map { NSString(string: $0.localizedDescription) }, forKey: "errorDescription")
     }
 
     private static func error(_ coder: NSCoder) -> (any Error)? {
