@@ -29,13 +29,13 @@ struct ClientRegistrationTests {
         var scene = ClientScene()
         scene.allowsRegistration = nil
         #expect(self.connect(&scene, self.rooms("a")) == [Self.registration])
-        #expect(scene.client.isRegistering && !scene.client.isConnected)
+        #expect(scene.client.isConnecting && !scene.client.isConnected)
         scene.client.registered(true, at: scene.now)
         guard case .join(let join)? = scene.actions().first else {
             Issue.record("no join")
             return
         }
-        #expect(!scene.client.isRegistering && join.channel == "a")
+        #expect(scene.client.isConnecting && join.channel == "a")
         scene.client.joined("a", .success(RoomClient.JoinResult(position: StreamPosition())), at: scene.now)
         guard case .send(.connect(1, _))? = scene.actions().first else {
             Issue.record("no reply")
@@ -43,7 +43,7 @@ struct ClientRegistrationTests {
         }
         // Only one answer counts.
         scene.client.registered(false, at: scene.now)
-        #expect(scene.actions().isEmpty && scene.client.isConnected)
+        #expect(scene.actions().isEmpty && scene.client.isConnected && !scene.client.isConnecting)
     }
 
     @Test func connectionThatEndsBeforeTheAnswerEntersNoRoom() {

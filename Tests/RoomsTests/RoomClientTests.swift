@@ -456,6 +456,42 @@ struct RoomClientTests {
         #expect(scene.join("a").count == 1)
     }
 
+    @Test func subscriptionThatTheServerEndsBeforeItsReplyIsAnsweredFirst() {
+        var scene = ClientScene()
+        _ = scene.connect()
+        _ = scene.send(.subscribe(Command.SubscribeRequest(channel: "a")))
+        scene.client.unsubscribe("a", .server)
+        #expect(scene.actions().isEmpty)
+        scene.client.joined("a", .success(RoomClient.JoinResult(position: StreamPosition())), at: scene.now)
+        let actions = scene.actions()
+        guard case .send(.subscribe(7, _))? = actions.first else {
+            Issue.record("no reply")
+            return
+        }
+        #expect(actions.dropFirst() == [.leave(channel: "a"), .send(.push(channel: "a", .unsubscribe(.server)))])
+        #expect(scene.client.channels.isEmpty)
+    }
+
+    @Test func subscriptionThatTheServerEndsBeforeTheReplyToConnectIsNotInIt() {
+        var authority = ClientScene.authority()
+        var grant = ConnectionGrant(user: "ann")
+        grant.subscriptions = [SubscriptionGrant(channel: "a"), SubscriptionGrant(channel: "b")]
+        authority.grants = ["good": grant]
+        var scene = ClientScene(authority)
+        _ = scene.connect(token: "good")
+        let joined = RoomClient.JoinResult(position: StreamPosition())
+        // One that has not answered, and one that has.
+        scene.client.unsubscribe("a", .server)
+        scene.client.joined("a", .success(joined), at: scene.now)
+        #expect(scene.actions() == [.leave(channel: "a")])
+        scene.client.joined("b", .success(joined), at: scene.now)
+        guard case .send(.connect(1, let result))? = scene.actions().first else {
+            Issue.record("no reply")
+            return
+        }
+        #expect(result.subscriptions.map(\.key) == ["b"] && scene.client.channels == ["b"])
+    }
+
     @Test func commandsAboutARoomThatHasNotAnsweredKeepTheirOrder() {
         var scene = ClientScene()
         _ = scene.connect()

@@ -58,7 +58,7 @@ final class RoomSession {
     private var waitsForOutput = false
     /// A room that is behind holds the commands up.
     private var waitsForRoom = false
-    /// Too many commands wait for their results, or `connect` for the registration.
+    /// Too many commands wait for their results, or `connect` for its answer.
     private var waitsForResults = false
     /// Reading is paused because commands wait.
     private var holdsReading = false
@@ -151,7 +151,7 @@ final class RoomSession {
                 self.waitsForOutput = true
                 return self.awaitProgress()
             }
-            guard self.client.pendingCount < Self.pendingLimit, !self.client.isRegistering else {
+            guard self.client.pendingCount < Self.pendingLimit, !self.client.isConnecting else {
                 self.flush()
                 self.waitsForResults = true
                 return self.holdReading()
@@ -211,7 +211,7 @@ final class RoomSession {
     private func completed(_ event: (inout RoomClient) -> Void) {
         guard !self.isPerforming else { return event(&self.client) }
         self.change(event)
-        guard self.waitsForResults, self.client.pendingCount < Self.pendingLimit / 2, !self.client.isRegistering
+        guard self.waitsForResults, self.client.pendingCount < Self.pendingLimit / 2, !self.client.isConnecting
         else { return }
         self.waitsForResults = false
         self.resumeCommands()

@@ -12,8 +12,8 @@ struct ClientSubscription: Sendable {
     var recovers = false
     /// The client is refused where it cannot recover.
     var rejectsLoss = false
-    /// A leave was asked for before the join was complete.
-    var leavesWhenComplete = false
+    /// Why the server ends it as soon as the join is complete; `nil` if it does not.
+    var endWhenComplete: UnsubscribeCode?
 
     func reply(_ result: RoomClient.JoinResult, _ now: RoomClient.Instant) -> Reply.SubscribeResult {
         var reply = Reply.SubscribeResult()

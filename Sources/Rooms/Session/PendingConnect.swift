@@ -34,6 +34,12 @@ struct PendingConnect {
         self.results.append((channel, result))
     }
 
+    /// Forgets a room that the client is not in, or no longer.
+    mutating func remove(_ channel: String) {
+        self.remaining.remove(channel)
+        self.results.removeAll { $0.key == channel }
+    }
+
     /// Rooms that a connection enters from its beginning, each once: those of its token, then those of its request. Of
     /// several for one room the first counts: a second membership would never end.
     static func requests(_ grants: [SubscriptionGrant], _ requests: [Command.SubscribeRequest]) -> [Request] {

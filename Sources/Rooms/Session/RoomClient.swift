@@ -52,8 +52,13 @@ package struct RoomClient: Sendable {
     package var user: String { self.grant.user }
     package var channels: [String] { self.subscriptions.filter(\.value.isComplete).keys.sorted() }
     package var isClosed: Bool { if case .closed = self.phase { true } else { false } }
-    /// Further commands must wait for `registered`.
-    package var isRegistering: Bool { if case .registering = self.phase { true } else { false } }
+    /// Further commands must wait until its `connect` is answered.
+    package var isConnecting: Bool {
+        switch self.phase {
+        case .registering, .connecting: true
+        case .new, .connected, .closed: false
+        }
+    }
     /// Its `connect` is answered.
     package var isConnected: Bool { if case .connected = self.phase { true } else { false } }
 
@@ -223,7 +228,7 @@ package struct RoomClient: Sendable {
 
     private mutating func connected(without channel: String) {
         guard case .connecting(var pending) = self.phase else { return }
-        pending.remaining.remove(channel)
+        pending.remove(channel)
         self.phase = .connecting(pending)
     }
 
@@ -332,17 +337,7 @@ package struct RoomClient: Sendable {
             return
         }
         subscription.isComplete = true
-        if subscription.leavesWhenComplete {
-            self.subscriptions[channel] = nil
-            if case .success = result { self.act(.leave(channel: channel)) }
-            return
-        }
-        var result = result
-        // The ban removed the user's members from the room before this one was one.
-        if case .success = result, self.isBanned(from: channel) {
-            self.act(.leave(channel: channel))
-            result = .failure(.permissionDenied)
-        }
+        let result = self.leavingIfBanned(result, channel)
         switch result {
         case .success(let result) where subscription.rejectsLoss && !result.isRecovered:
             self.subscriptions[channel] = nil
@@ -370,6 +365,16 @@ package struct RoomClient: Sendable {
                 self.refuse(subscription.number, error)
             }
         }
+        if let code = subscription.endWhenComplete { self.unsubscribe(channel, code) }
+    }
+
+    /// A ban while a client joins finds it in the room too early.
+    private mutating func leavingIfBanned(_ result: Result<JoinResult, CommandError>, _ channel: String)
+        -> Result<JoinResult, CommandError>
+    {
+        guard case .success = result, self.isBanned(from: channel) else { return result }
+        self.act(.leave(channel: channel))
+        return .failure(.permissionDenied)
     }
 
     private mutating func unsubscribe(_ number: UInt32, _ channel: String) {
@@ -378,23 +383,28 @@ package struct RoomClient: Sendable {
         self.act(.send(.unsubscribe(number: number)))
     }
 
+    /// - Precondition: the join is complete, if there is one.
     private mutating func leave(_ channel: String) {
-        guard let subscription = self.subscriptions[channel] else { return }
-        if subscription.isComplete {
-            self.subscriptions[channel] = nil
-            if subscription.expiry != nil { self.findFirstExpiry() }
-            self.act(.leave(channel: channel))
-        } else {
-            self.subscriptions[channel]?.leavesWhenComplete = true
-        }
+        guard let subscription = self.subscriptions.removeValue(forKey: channel) else { return }
+        if subscription.expiry != nil { self.findFirstExpiry() }
+        self.act(.leave(channel: channel))
     }
 
-    /// The server ends a subscription.
+    /// The server ends a subscription. Its client hears of that after the reply that it is subscribed; before the reply
+    /// to `connect` the subscription is only left out there.
     package mutating func unsubscribe(_ channel: String, _ code: UnsubscribeCode) {
         guard !self.isClosed, let subscription = self.subscriptions[channel] else { return }
         if subscription.isServerSide, let disconnect = code.disconnect { return self.close(disconnect) }
+        guard subscription.isComplete else {
+            self.subscriptions[channel]?.endWhenComplete = code
+            return
+        }
         self.leave(channel)
-        self.act(.send(.push(channel: channel, .unsubscribe(code))))
+        if self.isConnecting {
+            self.connected(without: channel)
+        } else {
+            self.act(.send(.push(channel: channel, .unsubscribe(code))))
+        }
     }
 
     /// The server subscribes the client, as its API asks.
@@ -434,13 +444,9 @@ package struct RoomClient: Sendable {
         guard !self.authority.isMuted(user: self.grant.user, in: channel), !self.isBanned(from: channel) else {
             return false
         }
-        switch policy.publish {
-        case .everyone: return true
-        case .users: return !self.grant.user.isEmpty
-        case .members: return subscription?.isComplete == true
-        case .token: return subscription?.isComplete == true && subscription?.grant?.mayPublish == true
-        case .nobody: return false
-        }
+        return policy.publish.allows(
+            hasName: !self.grant.user.isEmpty, isMember: subscription?.isComplete == true,
+            hasToken: subscription?.grant?.mayPublish == true)
     }
 
     /// Refuses a command that reads what the room does not keep, or what this client may not read.
@@ -463,15 +469,10 @@ package struct RoomClient: Sendable {
             self.refuse(number, .notAvailable)
             return false
         }
-        let isMember = self.subscriptions[channel]?.isComplete == true
-        let mayRead =
-            switch policy.read {
-            case .everyone: true
-            case .users: !self.grant.user.isEmpty
-            case .members: isMember
-            case .token: isMember && self.subscriptions[channel]?.grant != nil
-            case .nobody: false
-            }
+        let subscription = self.subscriptions[channel]
+        let mayRead = policy.read.allows(
+            hasName: !self.grant.user.isEmpty, isMember: subscription?.isComplete == true,
+            hasToken: subscription?.grant != nil)
         if !mayRead { self.refuse(number, .permissionDenied) }
         return mayRead
     }

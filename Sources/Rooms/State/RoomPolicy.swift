@@ -10,6 +10,19 @@ package struct RoomPolicy: Sendable, Equatable {
         /// Clients whose token names the room. For `publish` the token's subscription.
         case token
         case nobody
+
+        /// - Parameters:
+        ///   - hasName: whether the client has a user name.
+        ///   - hasToken: whether the client is a member by a token that permits it.
+        func allows(hasName: Bool, isMember: Bool, hasToken: Bool) -> Bool {
+            switch self {
+            case .everyone: true
+            case .users: hasName
+            case .members: isMember
+            case .token: isMember && hasToken
+            case .nobody: false
+            }
+        }
     }
 
     /// What a client that comes back gets.

@@ -136,6 +136,15 @@ extension TagFilter {
     }
 }
 
+extension RoomPolicy {
+    /// The filter that a client asks for; `nil` if it asks for none.
+    func filter(_ request: Command.SubscribeRequest) throws(CommandError) -> TagFilter? {
+        guard let node = request.filter else { return nil }
+        guard self.allowsFilters else { throw .badRequest }
+        return try TagFilter(node)
+    }
+}
+
 extension TagFilter.Comparison {
     fileprivate init(_ node: TagFilter.Node) throws(CommandError) {
         let (value, values) = (Array(node.value.utf8), node.values.map { Array($0.utf8) })
