@@ -22,7 +22,8 @@ struct ClientScene {
             token: String, user: String, client: String, channel: String, now: UInt64
         ) throws(TokenRefusal) -> SubscriptionGrant {
             if token == "expired" { throw .expired }
-            guard let grant = self.subscriptions[token], grant.channel == channel else { throw .invalid }
+            guard let grant = self.subscriptions[token] else { throw .invalid }
+            guard grant.channel == channel else { throw .foreign }
             return grant
         }
 

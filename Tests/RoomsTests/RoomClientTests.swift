@@ -190,9 +190,31 @@ struct RoomClientTests {
         authority.subscriptions = ["sub": SubscriptionGrant(channel: "a")]
         var scene = ClientScene(authority)
         _ = scene.connect()
-        #expect(scene.join("b", token: "sub") == ClientScene.error(.permissionDenied))
+        #expect(scene.join("b", token: "nonsense") == ClientScene.error(.permissionDenied))
         #expect(scene.join("a", token: "expired") == ClientScene.error(.tokenExpired))
         _ = scene.join("a", token: "sub")
+        #expect(scene.client.channels == ["a"])
+        #expect(scene.join("b", token: "sub") == [.leave(channel: "a"), .close(.invalidToken)])
+    }
+
+    @Test func whatHasExpiredAlreadyIsRefusedWhateverItsToken() {
+        var authority = ClientScene.authority()
+        var (early, late) = (ConnectionGrant(user: "ann"), ConnectionGrant(user: "ann"))
+        (early.expiry, late.expiry) = (999, 2000)
+        authority.grants = ["early": early, "late": late]
+        var (ended, open) = (SubscriptionGrant(channel: "a"), SubscriptionGrant(channel: "a"))
+        (ended.expiry, open.expiry) = (999, 2000)
+        authority.subscriptions = ["ended": ended, "open": open]
+        var scene = ClientScene(authority)
+        #expect(scene.connect(token: "early") == ClientScene.error(.expired, number: 1))
+        var receiver = ClientScene(authority, onlyReceives: true)
+        #expect(receiver.connect(token: "early") == [.close(.expired)])
+        _ = scene.connect(token: "late")
+        #expect(scene.client.isConnected)
+        #expect(scene.send(.refresh(token: "early")) == ClientScene.error(.expired))
+        #expect(scene.join("a", token: "ended") == ClientScene.error(.expired))
+        _ = scene.join("a", token: "open")
+        #expect(scene.send(.subscriptionRefresh(channel: "a", token: "ended")) == ClientScene.error(.expired))
         #expect(scene.client.channels == ["a"])
     }
 
@@ -302,7 +324,8 @@ struct RoomClientTests {
         _ = scene.connect(token: "good")
         #expect(scene.client.deadline(at: scene.now) == .seconds(85))
         scene.advance(80)
-        #expect(scene.send(.refresh(token: "expired")) == ClientScene.error(.tokenExpired))
+        var late = scene
+        #expect(late.send(.refresh(token: "expired")) == [.close(.expired)])
         #expect(
             scene.send(.refresh(token: "renewed")) == [.send(.refresh(number: 7, client: "me", Reply.Expiry(120)))])
         scene.advance(100)
@@ -313,6 +336,43 @@ struct RoomClientTests {
         scene.advance(45)
         scene.client.timerFired(at: scene.now)
         #expect(scene.actions() == [.close(.expired)])
+    }
+
+    @Test func renewedTokenKeepsWhatItDoesNotSay() {
+        var authority = ClientScene.authority()
+        var grant = ConnectionGrant(user: "ann")
+        grant.info = .json(Array("1".utf8))
+        authority.grants = ["good": grant, "bare": ConnectionGrant(user: "ann")]
+        var scene = ClientScene(authority)
+        _ = scene.connect(token: "good")
+        _ = scene.send(.refresh(token: "bare"))
+        #expect(scene.client.info.connectionInfo == grant.info)
+    }
+
+    @Test(
+        arguments: [
+            (["a"], [], true), (["a"], ["a", "b"], true), (["a", "b"], ["b", "a"], false), ([], ["a"], true),
+            // Of a room that was not entered nothing changes.
+            (["a", "no"], ["a"], false),
+        ] as [([String], [String], Bool)])
+    func renewedTokenWithOtherRoomsMakesTheClientConnectAgain(
+        _ former: [String], _ renewed: [String], _ isClosed: Bool
+    ) {
+        var authority = ClientScene.authority()
+        for (token, rooms) in [("former", former), ("renewed", renewed)] {
+            var grant = ConnectionGrant(user: "ann")
+            grant.subscriptions = rooms.map { SubscriptionGrant(channel: $0) }
+            authority.grants[token] = grant
+        }
+        var scene = ClientScene(authority)
+        for case .join(let join) in scene.connect(token: "former") {
+            scene.client.joined(
+                join.channel, .success(RoomClient.JoinResult(position: StreamPosition())), at: scene.now)
+        }
+        _ = scene.actions()
+        #expect(scene.client.isConnected)
+        let actions = scene.send(.refresh(token: "renewed"))
+        #expect(actions.contains(.close(.insufficientState)) == isClosed && scene.client.isClosed == isClosed)
     }
 
     @Test func expiryBeyondTheClockNeverEnds() {
@@ -343,6 +403,11 @@ struct RoomClientTests {
                 == [.send(.subscriptionRefresh(number: 7, Reply.Expiry(30)))])
         #expect(
             scene.send(.subscriptionRefresh(channel: "b", token: "renewed")) == ClientScene.error(.permissionDenied))
+        #expect(scene.send(.subscriptionRefresh(channel: "a", token: "")) == ClientScene.error(.badRequest))
+        var other = scene
+        #expect(
+            other.send(.subscriptionRefresh(channel: "a", token: "nonsense"))
+                == [.leave(channel: "a"), .close(.invalidToken)])
         scene.advance(54)
         scene.client.timerFired(at: scene.now)
         #expect(scene.actions().isEmpty)

@@ -170,6 +170,24 @@ def redis_metrics(node):
     return values, buckets
 
 
+def test_commands_sent_with_connect_wait_for_its_rooms(nodes):
+    node = nodes.start("a")
+
+    async def scenario():
+        commands = [{"id": 1, "connect": {"subs": {"kept:a": {}}}}, {"id": 2, "subscribe": {"channel": "kept:b"}}]
+        async with websockets.connect(f"ws://127.0.0.1:{node.port()}/connection/websocket") as socket:
+            await socket.send("\n".join(map(json.dumps, commands)))
+            replies = []
+            while len(replies) < 2:
+                async with asyncio.timeout(DEADLINE):
+                    text = await socket.recv()
+                replies += [message for message in map(json.loads, text.splitlines()) if "id" in message]
+        assert list(replies[0]["connect"]["subs"]) == ["kept:a"]
+        assert replies[1]["id"] == 2 and replies[1]["subscribe"]["recoverable"]
+
+    asyncio.run(scenario())
+
+
 def test_members_on_all_nodes_get_the_same_messages_in_one_order(nodes):
     first, second = nodes.start("a"), nodes.start("b")
 

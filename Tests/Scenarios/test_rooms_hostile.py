@@ -251,18 +251,31 @@ def test_subscription_tokens_are_for_one_room_and_one_user(serve):
         client = one.command(connect={"token": token()})["connect"]["client"]
         other.command(connect={"token": token()})
         assert one.refused(subscribe={"channel": "a"}) == 103
-        for made in (token({"channel": "b"}), token({"channel": "a", "sub": "bob"}), token({"channel": "a", "sub": ""}), token(),
-                     token({"channel": "a", "client": "another"}), token({"channel": "a"}, key="y" * 40), token({"channel": 1}), "x",
-                     jwt.encode({"sub": "ada", "channel": "a"}, None, algorithm="none"), token({"channel": "*"}), token({"channel": "A"})):
+        for made in (token({"channel": "a"}, key="y" * 40), token({"channel": 1}), "x",
+                     jwt.encode({"sub": "ada", "channel": "a"}, None, algorithm="none")):
             assert one.refused(subscribe={"channel": "a", "token": made}) == 103, made
         assert one.refused(subscribe={"channel": "a", "token": token({"channel": "a", "exp": int(time.time()) - 5})}) == 109
+        assert one.refused(subscribe={"channel": "a", "token": token({"channel": "a", "exp": int(time.time()) + 60, "expire_at": 1})}) == 110
         bound = token({"channel": "a", "client": client})
-        assert other.refused(subscribe={"channel": "a", "token": bound}) == 103
         assert "subscribe" in one.command(subscribe={"channel": "a", "token": bound})
-        assert one.refused(sub_refresh={"channel": "a", "token": token({"channel": "b"})}) == 103
         assert other.refused(sub_refresh={"channel": "a", "token": bound}) == 103
+        other.send(json.dumps({"id": 99, "subscribe": {"channel": "a", "token": bound}}))
+        assert other.closed() == (3500, "invalid token")
         one.send(json.dumps({"id": 99, "refresh": {"token": token({"sub": "bob"})}}))
         assert one.closed() == (3500, "invalid token")
+    foreign = (token({"channel": "b"}), token({"channel": "a", "sub": "bob"}), token({"channel": "a", "sub": ""}), token(),
+               token({"channel": "a", "client": "another"}), token({"channel": "*"}), token({"channel": "A"}))
+    for made in foreign:
+        with service.connect() as one:
+            one.command(connect={"token": token()})
+            one.send(json.dumps({"id": 99, "subscribe": {"channel": "a", "token": made}}))
+            assert one.closed() == (3500, "invalid token"), made
+    for made in (*foreign, "x", token({"channel": "a"}, key="y" * 40)):
+        with service.connect() as one:
+            one.command(connect={"token": token()})
+            assert "subscribe" in one.command(subscribe={"channel": "a", "token": token({"channel": "a"})})
+            one.send(json.dumps({"id": 99, "sub_refresh": {"channel": "a", "token": made}}))
+            assert one.closed() == (3500, "invalid token"), made
     service.expect_healthy()
 
 

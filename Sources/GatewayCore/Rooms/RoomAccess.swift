@@ -61,18 +61,18 @@ struct RoomAccess: RoomAuthority {
         token: String, user: String, client: String, channel: String, now: UInt64
     ) throws(TokenRefusal) -> SubscriptionGrant {
         let token = try self.verified(token, now)
+        var grant = SubscriptionGrant(channel: channel)
+        let isOwn: Bool
         do throws(TokenError) {
-            guard try token.channel() == channel, (token.subject ?? "") == user else {
-                throw .malformed("channel or sub")
-            }
-            if let wanted = try token.client(), wanted != client { throw .malformed("client") }
-            var grant = SubscriptionGrant(channel: channel)
+            let holder = try token.client() ?? ""
+            isOwn = try token.channel() == channel && (token.subject ?? "") == user && ["", client].contains(holder)
             grant.info = try token.shownInfo
             grant.expiry = try token.connectionExpiry
-            return grant
         } catch {
             throw .invalid
         }
+        guard isOwn else { throw .foreign }
+        return grant
     }
 
     func policy(of channel: String) -> RoomPolicy? { self.hub.policy(of: channel) }

@@ -21,6 +21,7 @@ package struct CommandError: Error, Sendable, Hashable {
     package static let badRequest = CommandError(107, "bad request")
     package static let notAvailable = CommandError(108, "not available")
     package static let tokenExpired = CommandError(109, "token expired")
+    package static let expired = CommandError(110, "expired")
     package static let tooManyRequests = CommandError(111, "too many requests", isTemporary: true)
     package static let unrecoverablePosition = CommandError(112, "unrecoverable position")
 }

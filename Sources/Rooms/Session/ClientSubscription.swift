@@ -35,6 +35,17 @@ struct ClientSubscription: Sendable {
     }
 }
 
+extension [String: ClientSubscription] {
+    /// Whether a renewed token names a room that the former one did not, and the client is not in, or no longer names one
+    /// that the former one brought it into.
+    func differ(_ former: ConnectionGrant, renewed: ConnectionGrant) -> Bool {
+        let old = Set(former.subscriptions.map(\.channel))
+        let new = Set(renewed.subscriptions.map(\.channel))
+        return new.subtracting(old).contains { self[$0] == nil }
+            || old.subtracting(new).contains { self[$0]?.isServerSide == true }
+    }
+}
+
 extension Reply.Expiry {
     /// - Parameter expiry: in seconds since 1970; `nil` does not expire.
     init(until expiry: UInt64?, _ now: RoomClient.Instant) {

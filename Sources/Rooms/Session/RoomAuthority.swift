@@ -36,6 +36,8 @@ package enum TokenRefusal: Error, Equatable, Sendable {
     /// It is valid otherwise; the client should get a new one.
     case expired
     case invalid
+    /// It is valid otherwise, but for another user, room or client.
+    case foreign
     /// The client has none, and needs one.
     case missing
 }
@@ -45,8 +47,8 @@ package protocol RoomAuthority: Sendable {
     /// - Parameter token: empty if the client has none.
     func connection(token: String, now: UInt64) throws(TokenRefusal) -> ConnectionGrant
     /// - Parameters:
-    ///   - user: of the connection; the token's own must be the same.
-    ///   - channel: that the client asks for; the token's own must be the same.
+    ///   - user: of the connection; the token's own must be the same, else it is `foreign`.
+    ///   - channel: that the client asks for; the token's own must be the same, else it is `foreign`.
     func subscription(token: String, user: String, client: String, channel: String, now: UInt64)
         throws(TokenRefusal) -> SubscriptionGrant
     /// `nil` if there are no rooms of this name.

@@ -174,20 +174,23 @@ package struct RoomClient: Sendable {
     // MARK: Connect
 
     private mutating func connect(_ number: UInt32, _ request: Command.ConnectRequest, _ now: Instant) {
+        let grant: ConnectionGrant
         do throws(TokenRefusal) {
-            self.grant = try self.authority.connection(token: request.token, now: now.unix)
+            grant = try self.authority.connection(token: request.token, now: now.unix)
         } catch {
             switch error {
             case .expired where self.onlyReceives: self.close(.expired)
-            case .expired:
-                self.act(.send(.error(number: number, .tokenExpired)))
-                // The client connects again with a new token, on a new connection if it likes.
-                self.countError()
-            case .invalid: self.close(.invalidToken)
+            // The client connects again with a new token, on a new connection if it likes.
+            case .expired: self.refuse(number, .tokenExpired)
+            case .invalid, .foreign: self.close(.invalidToken)
             case .missing: self.close(.badRequest)
             }
             return
         }
+        if let expiry = grant.expiry, expiry < now.unix {
+            return self.onlyReceives ? self.close(.expired) : self.refuse(number, .expired)
+        }
+        self.grant = grant
         let requests = PendingConnect.requests(self.grant.subscriptions, request.subscriptions)
         guard requests.count <= self.settings.maximumSubscriptions else { return self.close(.channelLimit) }
         self.nextPing = now.elapsed + self.settings.pingInterval
@@ -290,8 +293,13 @@ package struct RoomClient: Sendable {
                     token: request.token, user: self.grant.user, client: self.identifier, channel: channel,
                     now: now.unix)
             } catch {
-                return self.refuse(number, error == .expired ? .tokenExpired : .permissionDenied)
+                switch error {
+                case .expired: return self.refuse(number, .tokenExpired)
+                case .invalid, .missing: return self.refuse(number, .permissionDenied)
+                case .foreign: return self.close(.invalidToken)
+                }
             }
+            if let expiry = grant?.expiry, expiry <= now.unix { return self.refuse(number, .expired) }
             guard policy.subscribe != .nobody, !self.isBanned(from: channel) else {
                 return self.refuse(number, .permissionDenied)
             }
@@ -481,35 +489,40 @@ package struct RoomClient: Sendable {
 
     private mutating func refresh(_ number: UInt32, _ token: String, _ now: Instant) {
         guard !token.isEmpty else { return self.close(.badRequest) }
+        let grant: ConnectionGrant
         do throws(TokenRefusal) {
-            let grant = try self.authority.connection(token: token, now: now.unix)
-            guard grant.user == self.grant.user else { return self.close(.invalidToken) }
-            self.grant.expiry = grant.expiry
-            self.grant.info = grant.info
-            self.findFirstExpiry()
-            self.act(
-                .send(.refresh(number: number, client: self.identifier, Reply.Expiry(until: self.grant.expiry, now))))
+            grant = try self.authority.connection(token: token, now: now.unix)
         } catch {
-            switch error {
-            case .expired: self.refuse(number, .tokenExpired)
-            case .invalid, .missing: self.close(.invalidToken)
-            }
+            // The client connects again with a newer token; after an error it would not.
+            return self.close(error == .expired ? .expired : .invalidToken)
         }
+        guard grant.user == self.grant.user else { return self.close(.invalidToken) }
+        // By connecting again the client enters and leaves what the new token names.
+        guard !self.subscriptions.differ(self.grant, renewed: grant) else { return self.close(.insufficientState) }
+        if let expiry = grant.expiry, expiry <= now.unix { return self.refuse(number, .expired) }
+        self.grant.expiry = grant.expiry
+        self.grant.info = grant.info ?? self.grant.info
+        self.grant.subscriptions = grant.subscriptions
+        self.findFirstExpiry()
+        self.act(.send(.refresh(number: number, client: self.identifier, Reply.Expiry(until: grant.expiry, now))))
     }
 
     private mutating func refreshSubscription(_ number: UInt32, _ channel: String, _ token: String, _ now: Instant) {
-        guard !channel.isEmpty, !token.isEmpty else { return self.close(.badRequest) }
+        guard !channel.isEmpty else { return self.close(.badRequest) }
         guard self.subscriptions[channel]?.isComplete == true else { return self.refuse(number, .permissionDenied) }
+        guard !token.isEmpty else { return self.refuse(number, .badRequest) }
+        let grant: SubscriptionGrant
         do throws(TokenRefusal) {
-            let grant = try self.authority.subscription(
+            grant = try self.authority.subscription(
                 token: token, user: self.grant.user, client: self.identifier, channel: channel, now: now.unix)
-            self.subscriptions[channel]?.expiry = grant.expiry
-            self.subscriptions[channel]?.grant = grant
-            self.findFirstExpiry()
-            self.act(.send(.subscriptionRefresh(number: number, Reply.Expiry(until: grant.expiry, now))))
         } catch {
-            self.refuse(number, error == .expired ? .tokenExpired : .permissionDenied)
+            return error == .expired ? self.refuse(number, .tokenExpired) : self.close(.invalidToken)
         }
+        if let expiry = grant.expiry, expiry < now.unix { return self.refuse(number, .expired) }
+        self.subscriptions[channel]?.expiry = grant.expiry
+        self.subscriptions[channel]?.grant = grant
+        self.findFirstExpiry()
+        self.act(.send(.subscriptionRefresh(number: number, Reply.Expiry(until: grant.expiry, now))))
     }
 
     /// The server gives the connection another expiry; `nil` ends it at once.
