@@ -100,12 +100,38 @@ struct CommandTests {
             #"""
             {"id":1,"subscribe":{"channel":"c","delta":"fossil"}}
             {"id":2,"subscribe":{"channel":"c","delta":"vcdiff"}}
+            {"id":3,"subscribe":{"channel":"c","delta":""}}
             """#)
-        #expect(commands.map(\.request) == [Self.subscribe("c") { $0.wantsDeltas = true }, Self.subscribe("c")])
+        #expect(
+            commands.map(\.request) == [
+                Self.subscribe("c") { $0.wantsDeltas = true }, Self.subscribe("c") { $0.wantsUnknownDeltas = true },
+                Self.subscribe("c"),
+            ])
         // id 1, subscribe (5) {channel (1) "c", delta (12) "fossil"}
         let bytes: [UInt8] = [0x08, 1, 0x2A, 11, 0x0A, 1, 0x63, 0x62, 6] + Array("fossil".utf8)
         let binary = try Self.commands([UInt8(bytes.count)] + bytes)
         #expect(binary.map(\.request) == [Self.subscribe("c") { $0.wantsDeltas = true }])
+    }
+
+    /// Newer clients have subscriptions to maps and shared polls, too.
+    @Test func onlyStreamsAreSupported() throws {
+        let commands = try Self.commands(
+            #"""
+            {"id":1,"subscribe":{"channel":"c","type":1}}
+            {"id":2,"publish":{"channel":"c","data":1,"type":1,"key":"k"}}
+            {"id":3,"subscribe":{"channel":"c","type":0}}
+            {"id":4,"publish":{"channel":"c","data":1,"type":0}}
+            """#)
+        #expect(
+            commands.map(\.request) == [
+                .unsupported, .unsupported, Self.subscribe("c"), .publish(channel: "c", Self.json("1")),
+            ])
+        // id 1, subscribe (5) {channel (1) "c", type (15) 1}
+        let subscribe: [UInt8] = [0x08, 1, 0x2A, 5, 0x0A, 1, 0x63, 0x78, 1]
+        // id 2, publish (7) {channel (1) "c", data (2) "1", type (3) 1}
+        let publish: [UInt8] = [0x08, 2, 0x3A, 8, 0x0A, 1, 0x63, 0x12, 1, 0x31, 0x18, 1]
+        let binary = try Self.commands([UInt8(subscribe.count)] + subscribe + [UInt8(publish.count)] + publish)
+        #expect(binary.map(\.request) == [.unsupported, .unsupported])
     }
 
     @Test func unknownFieldsAndNullAreIgnored() throws {

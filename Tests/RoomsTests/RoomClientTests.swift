@@ -42,6 +42,7 @@ struct RoomClientTests {
         var scene = ClientScene()
         _ = scene.connect()
         #expect(scene.send(.rpc) == ClientScene.error(.notAvailable))
+        #expect(scene.send(.unsupported) == ClientScene.error(.notAvailable))
         #expect(scene.send(.send, number: 0) == [.close(.notAvailable)])
     }
 
@@ -280,6 +281,29 @@ struct RoomClientTests {
         limited.limit = 1000
         #expect(scene.send(.history(request)) == [.history(number: 7, limited)])
         #expect(scene.send(.presenceStats(channel: "x")) == ClientScene.error(.unknownChannel))
+    }
+
+    @Test func historyBeforeTheFirstPublicationIsABadRequest() {
+        var scene = ClientScene()
+        _ = scene.connect()
+        _ = scene.join("a")
+        var request = Command.HistoryRequest()
+        request.channel = "a"
+        request.limit = 5
+        request.since = StreamPosition(epoch: "e")
+        #expect(scene.send(.history(request)) == [.history(number: 7, request)])
+        request.isReversed = true
+        #expect(scene.send(.history(request)) == ClientScene.error(.badRequest))
+        request.since?.offset = 1
+        #expect(scene.send(.history(request)) == [.history(number: 7, request)])
+    }
+
+    @Test func deltasOfAnUnknownFormatEndTheConnection() {
+        var scene = ClientScene()
+        _ = scene.connect()
+        var request = Command.SubscribeRequest(channel: "a")
+        request.wantsUnknownDeltas = true
+        #expect(scene.send(.subscribe(request)) == [.close(.badRequest)])
     }
 
     // MARK: Time

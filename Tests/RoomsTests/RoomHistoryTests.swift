@@ -151,6 +151,8 @@ struct RoomHistoryTests {
         #expect(current.publications.isEmpty && current.isComplete)
         let empty = RoomHistory(epoch: "e").recover(from: StreamPosition(), mode: .cache, limit: 10)
         #expect(empty.publications.isEmpty && !empty.isComplete)
+        let again = RoomHistory(epoch: "e").recover(from: StreamPosition(epoch: "e"), mode: .cache, limit: 10)
+        #expect(again.publications.isEmpty && !again.isComplete)
     }
 }
 

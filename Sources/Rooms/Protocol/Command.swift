@@ -24,6 +24,8 @@ package struct Command: Sendable, Hashable {
         case ping
         case send
         case rpc
+        /// A subscription or publication of another kind than streams have, such as of a map.
+        case unsupported
         case refresh(token: String)
         case subscriptionRefresh(channel: String, token: String)
         /// An empty command: the answer to a ping of the server. With a number, it is a command that is not known.
@@ -50,10 +52,14 @@ package struct Command: Sendable, Hashable {
         package var wantsPosition = false
         /// Publications are wanted as differences to the one before, in Fossil's format.
         package var wantsDeltas = false
+        /// They are wanted as differences in another format, which breaks the protocol.
+        package var wantsUnknownDeltas = false
         /// Publications are wanted if their tags match; `nil` wants all.
         package var filter: TagFilter.Node?
         /// Where something that it missed is lost, the client is refused instead of entering.
         package var rejectsLoss = false
+        /// 0 is a stream of publications; others are not supported.
+        package var kind = 0
 
         package init() {}
 
@@ -159,11 +165,14 @@ extension Command {
             case "id": number = try value.readUInt64()
             case _ where request != nil: try value.skip()
             case "connect": request = .connect(try ConnectRequest(&value))
-            case "subscribe": request = .subscribe(try SubscribeRequest(&value))
+            case "subscribe":
+                let subscription = try SubscribeRequest(&value)
+                request = subscription.kind == 0 ? .subscribe(subscription) : .unsupported
             case "unsubscribe": request = .unsubscribe(channel: try ChannelFields(&value).channel)
             case "publish":
                 let fields = try ChannelFields(&value)
-                request = .publish(channel: fields.channel, fields.data ?? .binary([]))
+                request =
+                    fields.kind == 0 ? .publish(channel: fields.channel, fields.data ?? .binary([])) : .unsupported
             case "presence": request = .presence(channel: try ChannelFields(&value).channel)
             case "presence_stats": request = .presenceStats(channel: try ChannelFields(&value).channel)
             case "history": request = .history(try HistoryRequest(&value))
@@ -193,23 +202,26 @@ extension Command {
 
 /// Fields of the requests that name a channel and little else.
 private struct ChannelFields {
-    private static let numbers: FieldNumbers = [1: "channel", 2: "data"]
+    private static let numbers: FieldNumbers = [1: "channel", 2: "data", 3: "type"]
     var channel = ""
     var token = ""
+    /// Of a publication: 0 is for a stream.
+    var kind = 0
     var data: Payload?
 
     init<Fields: FieldReader>(_ fields: inout Fields) throws(JSONSyntaxError) {
-        var (channel, token) = ("", "")
+        var (channel, token, kind) = ("", "", 0)
         var data: Payload?
         try fields.readMessage(Self.numbers) { (name, value) throws(JSONSyntaxError) in
             switch name {
             case "channel": channel = try value.readString()
             case "token": token = try value.readString()
             case "data": data = try value.readPayload()
+            case "type": kind = try value.readInt()
             default: try value.skip()
             }
         }
-        (self.channel, self.token, self.data) = (channel, token, data)
+        (self.channel, self.token, self.kind, self.data) = (channel, token, kind, data)
         // Field 2 is the token in Protobuf's SubRefreshRequest, and the data in its PublishRequest.
         if token.isEmpty, let data { self.token = String(decoding: data.bytes, as: UTF8.self) }
     }
@@ -259,7 +271,7 @@ extension Command.ConnectRequest {
 extension Command.SubscribeRequest {
     private static let numbers: FieldNumbers = [
         1: "channel", 2: "token", 3: "recover", 6: "epoch", 7: "offset", 9: "positioned", 12: "delta", 13: "tf",
-        14: "flag",
+        14: "flag", 15: "type",
     ]
     /// Bit of `flag`; the others offer what is not supported.
     private static let rejectsLossFlag = 2
@@ -274,8 +286,12 @@ extension Command.SubscribeRequest {
             case "epoch": request.position.epoch = try value.readString()
             case "offset": request.position.offset = try value.readUInt64()
             case "positioned": request.wantsPosition = try value.readBool()
-            case "delta": request.wantsDeltas = try value.readString() == RoomPolicy.Deltas.fossil.rawValue
+            case "delta":
+                let format = try value.readString()
+                request.wantsDeltas = format == RoomPolicy.Deltas.fossil.rawValue
+                request.wantsUnknownDeltas = !request.wantsDeltas && !format.isEmpty
             case "tf": request.filter = try TagFilter.Node(&value)
+            case "type": request.kind = try value.readInt()
             case "flag": request.rejectsLoss = try value.readInt() & Self.rejectsLossFlag != 0
             default: try value.skip()
             }

@@ -123,13 +123,15 @@ package struct RoomClient: Sendable {
             self.begin(.presenceStats(number: number, channel: channel))
         case .history(var request):
             guard self.permitsReading(number, request.channel, where: \.keepsHistory) else { return }
+            // There is nothing before the first publication.
+            if request.isReversed, request.since?.offset == 0 { return self.refuse(number, .badRequest) }
             let most = self.settings.maximumHistory
             request.limit = request.limit < 0 ? most : min(request.limit, most)
             self.begin(.history(number: number, request))
         case .refresh(let token): self.refresh(number, token, now)
         case .subscriptionRefresh(let channel, let token): self.refreshSubscription(number, channel, token, now)
         case .ping: self.act(.send(.pong(number: number)))
-        case .rpc: self.refuse(number, .notAvailable)
+        case .rpc, .unsupported: self.refuse(number, .notAvailable)
         case .connect, .send, .pong: self.close(.badRequest)
         }
     }
@@ -274,9 +276,8 @@ package struct RoomClient: Sendable {
 
     private mutating func subscribe(_ number: UInt32, _ request: Command.SubscribeRequest, _ now: Instant) {
         let channel = request.channel
-        guard self.isValid(channel) else {
-            return channel.isEmpty ? self.close(.badRequest) : self.refuse(number, .badRequest)
-        }
+        guard !channel.isEmpty, !request.wantsUnknownDeltas else { return self.close(.badRequest) }
+        guard self.isValid(channel) else { return self.refuse(number, .badRequest) }
         guard self.subscriptions[channel] == nil else { return self.refuse(number, .alreadySubscribed) }
         guard self.subscriptions.count < self.settings.maximumSubscriptions else {
             return self.refuse(number, .limitExceeded)

@@ -140,7 +140,8 @@ package struct RoomHistory: Sendable {
         switch mode {
         case .off: return ([], false)
         case .cache:
-            guard position != self.position else { return ([], true) }
+            // Who has nothing is told that there is nothing, as if it were lost: an application may fill the room then.
+            guard position != self.position || position.offset == 0 else { return ([], true) }
             let newest = self.entries.last.map { [$0.publication] } ?? []
             return (newest, !newest.isEmpty)
         case .stream:
