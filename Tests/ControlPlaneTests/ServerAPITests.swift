@@ -75,7 +75,7 @@ struct ServerAPITests {
     // MARK: Requests
 
     @Test(arguments: [
-        "{", "[]", #"{"channel":1}"#, #"{"channel":"a"} x"#, #"{"tags":{"a":1}}"#, "\u{0}", #"{"b64data":"*"}"#,
+        "{", "[]", #"{"channel":1}"#, #"{"channel":"a"} x"#, #"{"tags":{"a":1}}"#, "\u{0}", #"{"b64data":1}"#,
     ])
     func invalidJSONIsABadRequest(_ body: String) async throws {
         try await self.run { gateway in
@@ -132,7 +132,9 @@ struct ServerAPITests {
         ("presence", #"{"channel":"plain"}"#, 108), ("presence_stats", #"{"channel":"other"}"#, 102),
         ("history", #"{"channel":"plain"}"#, 108),
         ("history", #"{"channel":"kept:a","limit":1,"since":{"offset":5,"epoch":"x"}}"#, 112),
-        ("history_remove", #"{"channel":""}"#, 107),
+        ("history_remove", #"{"channel":""}"#, 107), ("publish", #"{"channel":"kept:a","b64data":"*"}"#, 107),
+        ("publish", #"{"channel":"kept:a","data":1,"b64data":"*"}"#, 107),
+        ("subscribe", #"{"user":"u","channel":"kept:a","b64info":"*"}"#, 107),
     ])
     func refusalIsAnErrorWithTheStatus200(_ method: String, _ body: String, _ code: Int) async throws {
         let body = body.replacing("%LARGE%", with: String(repeating: "x", count: 2000))
@@ -215,6 +217,27 @@ struct ServerAPITests {
             let refused = try await self.call(gateway, "batch", #"{"commands":[\#(many)]}"#)
             #expect(refused.problem == "400 too-many-commands")
             #expect(try await self.call(gateway, "batch", "{}").json == ["replies": []])
+        }
+    }
+
+    @Test func invalidCommandOfABatchLeavesTheOthersAlone() async throws {
+        try await self.run { gateway in
+            let body = """
+                {"commands": [{"publish": {"channel": "plain", "b64data": "*"}},
+                {"publish": {"channel": "plain", "data": 1}}]}
+                """
+            let replies = try await self.call(gateway, "batch", body).json["replies"]?.items ?? []
+            #expect(replies.map { $0["error"]?["code"]?.integer } == [107, nil] && replies.last == ["publish": [:]])
+        }
+    }
+
+    @Test func publicationThatIsNotKeptHasNoPosition() async throws {
+        try await self.run { gateway in
+            _ = try await self.result(gateway, "publish", #"{"channel":"kept:a","data":1}"#)
+            let body = #"{"channel":"kept:a","data":2,"skip_history":true}"#
+            #expect(try await self.result(gateway, "publish", body) == [:])
+            let history = try await self.result(gateway, "history", #"{"channel":"kept:a","limit":10}"#)
+            #expect(history["publications"]?.items.count == 1 && history["offset"]?.integer == 1)
         }
     }
 

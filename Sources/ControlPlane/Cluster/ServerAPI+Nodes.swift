@@ -151,12 +151,16 @@ extension ServerAPIRequest {
             ("channel" as JSONKey, self.channel), ("user", self.user), ("client", self.client),
             ("session", self.session), ("pattern", self.pattern),
         ] where !value.isEmpty { text.member(key, value) }
-        switch self.info {
-        case .json(let value)?:
-            text.key("info")
-            text.raw(value)
-        case .binary(let bytes)?: text.member("b64info", Base64.encoded(bytes))
-        case nil: break
+        for (key, binaryKey, payload) in [
+            ("info" as JSONKey, "b64info" as JSONKey, self.info), ("data", "b64data", self.data),
+        ] {
+            switch payload {
+            case .json(let value)?:
+                text.key(key)
+                text.raw(value)
+            case .binary(let bytes)?: text.member(binaryKey, Base64.encoded(bytes))
+            case nil: break
+            }
         }
         if !self.whitelist.isEmpty {
             text.key("whitelist")

@@ -84,6 +84,9 @@ struct ServerAPI: Sendable {
 
     /// Performs a method on this node.
     func perform(_ method: Method, _ request: ServerAPIRequest) async -> Answer {
+        if let name = request.invalidBase64 {
+            return .failure(Failure(.badRequest, "bad request: \(name) is not base64"))
+        }
         do throws(Failure) {
             switch method {
             case .publish: return .success(try await self.publish(request, in: request.channel))
@@ -116,7 +119,8 @@ struct ServerAPI: Sendable {
                 Publication(data, tags: request.tags), in: channel, skipsHistory: request.skipsHistory,
                 idempotencyKey: request.idempotencyKey.isEmpty ? nil : request.idempotencyKey)
             return Self.object { text in
-                guard !position.epoch.isEmpty else { return }
+                // What is not in the history has no position.
+                guard !position.epoch.isEmpty, !request.skipsHistory else { return }
                 text.member("offset", position.offset)
                 text.member("epoch", position.epoch)
             }

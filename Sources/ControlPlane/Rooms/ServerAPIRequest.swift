@@ -21,6 +21,8 @@ struct ServerAPIRequest: Sendable {
     var disconnect: (code: Int, reason: String)?
     var isExpired = false
     var expiry: UInt64?
+    /// A member that should be base64, and is not.
+    var invalidBase64: String?
 
     init() {}
 
@@ -42,9 +44,9 @@ struct ServerAPIRequest: Sendable {
         case "client": self.client = try value.readString()
         case "session": self.session = try value.readString()
         case "data": if self.data == nil { self.data = .json(try value.readRaw()) } else { try value.skipValue() }
-        case "b64data": self.data = try Self.base64(&value) ?? self.data
+        case "b64data": self.data = try self.base64(name, &value) ?? self.data
         case "info": if self.info == nil { self.info = .json(try value.readRaw()) } else { try value.skipValue() }
-        case "b64info": self.info = try Self.base64(&value) ?? self.info
+        case "b64info": self.info = try self.base64(name, &value) ?? self.info
         case "tags": self.tags = try Self.tags(&value)
         case "skip_history": self.skipsHistory = try value.readBool()
         case "idempotency_key": self.idempotencyKey = try value.readString()
@@ -82,11 +84,11 @@ struct ServerAPIRequest: Sendable {
         return tags
     }
 
-    /// `nil` if it is empty.
-    private static func base64(_ value: inout JSONReader) throws(JSONSyntaxError) -> Payload? {
-        let offset = value.offset
+    /// `nil` if it is empty, or no base64.
+    private mutating func base64(_ name: String, _ value: inout JSONReader) throws(JSONSyntaxError) -> Payload? {
         guard let bytes = Base64.decoded(try value.readString().utf8) else {
-            throw JSONSyntaxError(.invalid("invalid base64"), at: offset)
+            self.invalidBase64 = name
+            return nil
         }
         return bytes.isEmpty ? nil : Payload(detecting: bytes)
     }

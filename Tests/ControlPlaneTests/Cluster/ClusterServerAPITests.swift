@@ -25,9 +25,11 @@ struct ClusterServerAPITests {
             let (a, b) = (try cluster.node("a"), try cluster.node("b"))
             let ada = try await RoomProbe(b, user: "ada")
             #expect(
-                try await self.result(a, "subscribe", #"{"user":"ada","channel":"kept:a","info":{"x":1.0}}"#) == [:])
+                try await self.result(
+                    a, "subscribe", #"{"user":"ada","channel":"kept:a","info":{"x":1.0},"data":{"y":2.0}}"#) == [:])
             let push = try await ada.receiveText()
             #expect(push.contains("subscribe") && push.contains("kept:a"), "\(push)")
+            #expect(push.contains(#""data":{"y":2.0}"#), "\(push)")
             let members = try await b.get("/v1/rooms/kept%3Aa/members").text
             #expect(members.contains(#""roomInfo":{"x":1.0}"#))
             #expect(try await self.result(a, "unsubscribe", #"{"user":"ada","channel":"kept:a"}"#) == [:])
