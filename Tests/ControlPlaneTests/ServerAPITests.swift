@@ -231,6 +231,15 @@ struct ServerAPITests {
         }
     }
 
+    @Test(arguments: [#""data":null"#, #""data":null,"b64data":"bnVsbA==""#, #""b64data":"bnVsbA==","data":null"#])
+    func nullIsPublishedAsAnyOtherValue(_ data: String) async throws {
+        try await self.run { gateway in
+            let probe = try await RoomProbe(gateway, in: "plain")
+            #expect(try await self.result(gateway, "publish", #"{"channel":"plain",\#(data),"tags":null}"#) == [:])
+            #expect(try await probe.receiveText().contains(#""data":null"#))
+        }
+    }
+
     @Test func publicationThatIsNotKeptHasNoPosition() async throws {
         try await self.run { gateway in
             _ = try await self.result(gateway, "publish", #"{"channel":"kept:a","data":1}"#)

@@ -30,8 +30,8 @@ struct ServerAPIRequest: Sendable {
     init(_ reader: inout JSONReader) throws(JSONSyntaxError) {
         var request = ServerAPIRequest()
         try reader.readObject { (name, value) throws(JSONSyntaxError) in
-            // As in Go's decoder, null leaves a field at its default.
-            if !value.skipNull() { try request.read(name, &value) }
+            // As in Go's decoder, null leaves a field at its default. Free content may be null, too.
+            if name == "data" || !value.skipNull() { try request.read(name, &value) }
         }
         self = request
     }
