@@ -120,10 +120,18 @@ package struct Token: Sendable, Equatable {
     package var info: [UInt8]? { self.rawClaim("info") }
 
     /// `b64info`: like `info`, bytes in base64.
-    package func binaryInfo() throws(TokenError) -> [UInt8]? {
-        guard let claim = self.reader("b64info") else { return nil }
-        guard let bytes = Base64.decoded(try claim.text("b64info").utf8) else {
-            throw .malformed("claim b64info is not base64")
+    package func binaryInfo() throws(TokenError) -> [UInt8]? { try self.binary("b64info") }
+
+    /// `data` of a subscription token: JSON text of any kind for the client that subscribes.
+    package var data: [UInt8]? { self.rawClaim("data") }
+
+    /// `b64data`: like `data`, bytes in base64.
+    package func binaryData() throws(TokenError) -> [UInt8]? { try self.binary("b64data") }
+
+    private func binary(_ name: String) throws(TokenError) -> [UInt8]? {
+        guard let claim = self.reader(name) else { return nil }
+        guard let bytes = Base64.decoded(try claim.text(name).utf8) else {
+            throw .malformed("claim \(name) is not base64")
         }
         return bytes
     }

@@ -251,7 +251,8 @@ def test_subscription_tokens_are_for_one_room_and_one_user(serve):
         client = one.command(connect={"token": token()})["connect"]["client"]
         other.command(connect={"token": token()})
         assert one.refused(subscribe={"channel": "a"}) == 103
-        for made in (token({"channel": "a"}, key="y" * 40), token({"channel": 1}), "x",
+        for made in (token({"channel": "a"}, key="y" * 40), token({"channel": 1}), token({"channel": ""}), token(), "x",
+                     token({"channel": "a", "b64data": "*"}),
                      jwt.encode({"sub": "ada", "channel": "a"}, None, algorithm="none")):
             assert one.refused(subscribe={"channel": "a", "token": made}) == 103, made
         assert one.refused(subscribe={"channel": "a", "token": token({"channel": "a", "exp": int(time.time()) - 5})}) == 109
@@ -263,14 +264,14 @@ def test_subscription_tokens_are_for_one_room_and_one_user(serve):
         assert other.closed() == (3500, "invalid token")
         one.send(json.dumps({"id": 99, "refresh": {"token": token({"sub": "bob"})}}))
         assert one.closed() == (3500, "invalid token")
-    foreign = (token({"channel": "b"}), token({"channel": "a", "sub": "bob"}), token({"channel": "a", "sub": ""}), token(),
+    foreign = (token({"channel": "b"}), token({"channel": "a", "sub": "bob"}), token({"channel": "a", "sub": ""}),
                token({"channel": "a", "client": "another"}), token({"channel": "*"}), token({"channel": "A"}))
     for made in foreign:
         with service.connect() as one:
             one.command(connect={"token": token()})
             one.send(json.dumps({"id": 99, "subscribe": {"channel": "a", "token": made}}))
             assert one.closed() == (3500, "invalid token"), made
-    for made in (*foreign, "x", token({"channel": "a"}, key="y" * 40)):
+    for made in (*foreign, token(), "x", token({"channel": "a"}, key="y" * 40)):
         with service.connect() as one:
             one.command(connect={"token": token()})
             assert "subscribe" in one.command(subscribe={"channel": "a", "token": token({"channel": "a"})})

@@ -195,6 +195,15 @@ def test_data_in_a_token_comes_with_its_subscriptions(serve):
         assert [connected[room].get("data") for room in "abc"] == [{"n": 1}, {"n": 2}, None]
 
 
+def test_data_in_a_subscription_token_comes_with_the_reply(serve):
+    service = serve({"pattern": "*", "subscribe": "token"}, tokens=True)
+    with service.connect() as one:
+        one.command(connect={"token": token()})
+        for room, claims, data in (("a", {"data": {"n": 1}}, {"n": 1}), ("b", {"b64data": "eyJuIjoyfQ=="}, {"n": 2}), ("c", {}, None)):
+            reply = one.command(subscribe={"channel": room, "token": token(channel=room, **claims)})["subscribe"]
+            assert reply.get("data") == data
+
+
 def test_refreshed_connection_hears_its_time(administered):
     service, api = administered
     with service.member(headers=[("X-User", "ada")]) as one:

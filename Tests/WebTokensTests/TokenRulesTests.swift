@@ -86,7 +86,7 @@ struct TokenRulesTests {
 
     @Test func claimsOfCentrifugosTokensAreRead() throws {
         let token = try Self.verify(
-            #"{"sub":"","channels":["a","b"],"subs":{"c":{"data":{"x":1}},"d":{}},"info":{"name":"n"},"b64info":"aGk=","#
+            #"{"sub":"","channels":["a","b"],"subs":{"c":{"data":{"x":1}},"d":{}},"info":{"name":"n"},"b64info":"aGk=","data":[1],"b64data":"aG8=","#
                 + #""meta":{"t":1},"channel":"$gossips","client":"c1","expire_at":0,"jti":"j","iat":12.9}"#)
         #expect(token.subject == "")
         #expect(try token.channels() == ["a", "b"])
@@ -94,6 +94,8 @@ struct TokenRulesTests {
         #expect(try token.subscriptions()?.first?.options == Array(#"{"data":{"x":1}}"#.utf8))
         #expect(token.info == Array(#"{"name":"n"}"#.utf8))
         #expect(try token.binaryInfo() == Array("hi".utf8))
+        #expect(token.data == Array("[1]".utf8))
+        #expect(try token.binaryData() == Array("ho".utf8))
         #expect(token.meta == Array(#"{"t":1}"#.utf8))
         #expect(try token.channel() == "$gossips")
         #expect(try token.client() == "c1")
@@ -105,10 +107,11 @@ struct TokenRulesTests {
     /// Other issuers may use these names in other ways: only who reads such a claim finds it wrong.
     @Test func claimsOfCentrifugosTokensAreCheckedWhenTheyAreRead() throws {
         let token = try Self.verify(
-            #"{"channels":"a","subs":[],"b64info":"a-b_","channel":1,"client":{},"expire_at":"1"}"#)
+            #"{"channels":"a","subs":[],"b64info":"a-b_","b64data":1,"channel":1,"client":{},"expire_at":"1"}"#)
         #expect(throws: TokenError.self) { try token.channels() }
         #expect(throws: TokenError.self) { try token.subscriptions() }
         #expect(throws: TokenError.self) { try token.binaryInfo() }
+        #expect(throws: TokenError.self) { try token.binaryData() }
         #expect(throws: TokenError.self) { try token.channel() }
         #expect(throws: TokenError.self) { try token.client() }
         #expect(throws: TokenError.self) { try token.expireAt() }

@@ -64,9 +64,11 @@ struct RoomAccess: RoomAuthority {
         var grant = SubscriptionGrant(channel: channel)
         let isOwn: Bool
         do throws(TokenError) {
+            guard let room = try token.channel(), !room.isEmpty else { throw .malformed("it is for no channel") }
             let holder = try token.client() ?? ""
-            isOwn = try token.channel() == channel && (token.subject ?? "") == user && ["", client].contains(holder)
+            isOwn = room == channel && (token.subject ?? "") == user && ["", client].contains(holder)
             grant.info = try token.shownInfo
+            grant.data = try token.subscriptionData
             grant.expiry = try token.connectionExpiry
         } catch {
             throw .invalid
@@ -93,6 +95,14 @@ extension Token {
         get throws(TokenError) {
             if let bytes = try self.binaryInfo() { return Payload(detecting: bytes) }
             return self.info.flatMap { Payload.json(text: $0) }
+        }
+    }
+
+    /// `data`, or the bytes of `b64data`.
+    fileprivate var subscriptionData: Payload? {
+        get throws(TokenError) {
+            if let bytes = try self.binaryData() { return Payload(detecting: bytes) }
+            return self.data.flatMap { Payload.json(text: $0) }
         }
     }
 

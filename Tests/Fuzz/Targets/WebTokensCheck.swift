@@ -57,6 +57,7 @@ enum WebTokensCheck {
         _ = try? token.channels()
         _ = try? token.subscriptions()
         _ = try? token.binaryInfo()
+        _ = try? token.binaryData()
         _ = try? token.channel()
         _ = try? token.client()
         _ = try? token.expireAt()
