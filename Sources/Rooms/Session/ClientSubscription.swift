@@ -46,6 +46,17 @@ extension [String: ClientSubscription] {
     }
 }
 
+extension Command.Request {
+    /// The room of a command that begins or ends a membership; `nil` for others.
+    var membershipChannel: String? {
+        switch self {
+        case .subscribe(let request): request.channel
+        case .unsubscribe(let channel): channel
+        default: nil
+        }
+    }
+}
+
 extension Reply.Expiry {
     /// - Parameter expiry: in seconds since 1970; `nil` does not expire.
     init(until expiry: UInt64?, _ now: RoomClient.Instant) {

@@ -138,13 +138,9 @@ package struct RoomClient: Sendable {
 
     /// Defers a command that begins or ends a membership while the room has not answered a former one.
     private mutating func isDeferred(_ command: Command) -> Bool {
-        let channel: String
-        switch command.request {
-        case .subscribe(let request): channel = request.channel
-        case .unsubscribe(let name): channel = name
-        default: return false
-        }
-        guard self.deferred[channel] != nil || self.subscriptions[channel]?.isComplete == false else { return false }
+        guard let channel = command.request.membershipChannel,
+            self.deferred[channel] != nil || self.subscriptions[channel]?.isComplete == false
+        else { return false }
         self.deferred[channel, default: []].append(command)
         self.pendingCount += 1
         return true
@@ -222,7 +218,7 @@ package struct RoomClient: Sendable {
     private func entries(_ requests: [PendingConnect.Request]) throws(CommandError) -> [PendingConnect.Entry] {
         var entries: [PendingConnect.Entry] = []
         for (grant, request) in requests {
-            guard let policy = self.authority.policy(of: request.channel), self.isValid(request.channel),
+            guard let policy = self.authority.policy(of: request.channel), self.settings.allowsName(request.channel),
                 grant == nil
                     ? self.permission(to: policy, request.channel) == nil : !self.isBanned(from: request.channel)
             else { continue }
@@ -255,29 +251,20 @@ package struct RoomClient: Sendable {
 
     // MARK: Subscriptions
 
-    private func isValid(_ channel: String) -> Bool {
-        !channel.isEmpty && channel.utf8.count <= self.settings.maximumChannelLength
-            && channel.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
-    }
-
     private func isBanned(from channel: String) -> Bool {
         self.authority.isBanned(user: self.grant.user, from: channel)
     }
 
     /// Why the client may not become a member without a token; `nil` if it may.
     private func permission(to policy: RoomPolicy, _ channel: String) -> CommandError? {
-        if self.isBanned(from: channel) { return .permissionDenied }
-        switch policy.subscribe {
-        case .everyone: return nil
-        case .users: return self.grant.user.isEmpty ? .permissionDenied : nil
-        case .members, .token, .nobody: return .permissionDenied
-        }
+        let isAllowed = policy.subscribe.allows(hasName: !self.grant.user.isEmpty, isMember: false, hasToken: false)
+        return isAllowed && !self.isBanned(from: channel) ? nil : .permissionDenied
     }
 
     private mutating func subscribe(_ number: UInt32, _ request: Command.SubscribeRequest, _ now: Instant) {
         let channel = request.channel
         guard !channel.isEmpty, !request.wantsUnknownDeltas else { return self.close(.badRequest) }
-        guard self.isValid(channel) else { return self.refuse(number, .badRequest) }
+        guard self.settings.allowsName(channel) else { return self.refuse(number, .badRequest) }
         guard self.subscriptions[channel] == nil else { return self.refuse(number, .alreadySubscribed) }
         guard self.subscriptions.count < self.settings.maximumSubscriptions else {
             return self.refuse(number, .limitExceeded)
@@ -421,7 +408,7 @@ package struct RoomClient: Sendable {
         -> CommandError?
     {
         guard case .connected = self.phase else { return .notAvailable }
-        guard self.isValid(grant.channel) else { return .badRequest }
+        guard self.settings.allowsName(grant.channel) else { return .badRequest }
         guard let policy = self.authority.policy(of: grant.channel) else { return .unknownChannel }
         guard self.subscriptions[grant.channel] == nil else { return nil }
         guard !self.isBanned(from: grant.channel) else { return .permissionDenied }
@@ -436,7 +423,7 @@ package struct RoomClient: Sendable {
 
     private mutating func publish(_ number: UInt32, _ channel: String, _ data: Payload, _ now: Instant) {
         guard !channel.isEmpty, !data.isEmpty else { return self.close(.badRequest) }
-        guard self.isValid(channel) else { return self.refuse(number, .badRequest) }
+        guard self.settings.allowsName(channel) else { return self.refuse(number, .badRequest) }
         guard let policy = self.authority.policy(of: channel) else { return self.refuse(number, .unknownChannel) }
         guard self.mayPublish(in: channel, policy) else { return self.refuse(number, .permissionDenied) }
         guard data.bytes.count <= policy.maximumMessageSize else { return self.refuse(number, .limitExceeded) }
@@ -450,9 +437,7 @@ package struct RoomClient: Sendable {
 
     private func mayPublish(in channel: String, _ policy: RoomPolicy) -> Bool {
         let subscription = self.subscriptions[channel]
-        guard !self.authority.isMuted(user: self.grant.user, in: channel), !self.isBanned(from: channel) else {
-            return false
-        }
+        if self.isBanned(from: channel) || self.authority.isMuted(user: self.grant.user, in: channel) { return false }
         return policy.publish.allows(
             hasName: !self.grant.user.isEmpty, isMember: subscription?.isComplete == true,
             hasToken: subscription?.grant?.mayPublish == true)
@@ -466,7 +451,7 @@ package struct RoomClient: Sendable {
             self.close(.badRequest)
             return false
         }
-        guard self.isValid(channel) else {
+        guard self.settings.allowsName(channel) else {
             self.refuse(number, .badRequest)
             return false
         }
