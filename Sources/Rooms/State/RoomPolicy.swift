@@ -127,12 +127,3 @@ package struct RoomPattern: Sendable, Hashable, CustomStringConvertible {
         return nil
     }
 }
-
-extension RoomPolicy {
-    /// The filter that a client asks for; `nil` if it asks for none.
-    func filter(_ request: Command.SubscribeRequest) throws(CommandError) -> TagFilter? {
-        guard let node = request.filter else { return nil }
-        guard self.allowsFilters else { throw .badRequest }
-        return try TagFilter(node)
-    }
-}
