@@ -133,7 +133,7 @@ final class BackgroundTask: TaskDriver {
                     session, task: task, willBeginDelayedRequest: request)
                 return DelayedAnswer(disposition: disposition, request: request)
             })
-        self.core.delegateQueue.ask(self.delegates, question) { answer in
+        self.core.delegateQueue.ask(self.delegates, about: task, question) { answer in
             self.answer(.answerRequest(task: identifier, self.transferAnswer(answer)))
         }
     }

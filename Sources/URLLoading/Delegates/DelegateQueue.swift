@@ -83,10 +83,12 @@ final class DelegateQueue: Sendable {
 
     /// Asks the first delegate that implements the method of a request: tries each request on all delegates before the
     /// next request.
-    /// - Parameter completion: called once, on any thread; with `nil` if no delegate implements any method, and then
-    ///   synchronously if that is known already.
+    /// - Parameters:
+    ///   - task: if it has ended, no delegate is asked, and `completion` is not called.
+    ///   - completion: called once, on any thread; with `nil` if no delegate implements any method, and then
+    ///     synchronously if that is known already.
     func ask<Answer: Sendable>(
-        _ delegates: [DelegateProxy], _ requests: DelegateRequest<Answer>...,
+        _ delegates: [DelegateProxy], about task: URLSessionTask, _ requests: DelegateRequest<Answer>...,
         completion: @escaping @Sendable (Answer?) -> Void
     ) {
         let calls = requests.flatMap { request in
@@ -94,7 +96,10 @@ final class DelegateQueue: Sendable {
                 .map { (request, $0) }
         }
         guard !calls.isEmpty else { return completion(nil) }
-        self.add { self.ask(calls[...], completion) }
+        self.add {
+            // The question may come from a step that outlived the task, and the delegate has had its last call.
+            if task.metadata.withLock({ $0.state }) != .completed { self.ask(calls[...], completion) }
+        }
     }
 
     private func ask<Answer: Sendable>(

@@ -328,7 +328,7 @@ final class SessionCore: Sendable {
     }
 
     /// - Parameter answer: called once, on any thread, with the request to follow, or `nil` to stop here; `request` if
-    ///   no delegate answers.
+    ///   no delegate answers. Not called after the end of the task.
     func askRedirect(
         _ response: HTTPURLResponse, to request: URLRequest, about task: URLSessionTask, of session: URLSession,
         _ answer: @escaping @Sendable (URLRequest?) -> Void
@@ -344,7 +344,7 @@ final class SessionCore: Sendable {
                 await delegate.task?.urlSession(
                     session, task: task, willPerformHTTPRedirection: response, newRequest: request)
             })
-        self.delegateQueue.ask(self.delegates(for: task), delegateRequest) { answer($0 ?? request) }
+        self.delegateQueue.ask(self.delegates(for: task), about: task, delegateRequest) { answer($0 ?? request) }
     }
 
     // MARK: Cookies
@@ -477,7 +477,8 @@ extension SessionCore {
         NSURLAuthenticationMethodNTLM, NSURLAuthenticationMethodNegotiate,
     ]
 
-    /// - Parameter answer: called once, on any thread; synchronously if no delegate can answer.
+    /// - Parameter answer: called once, on any thread; synchronously if no delegate can answer. Not called after the end
+    ///   of the task.
     func ask(
         _ challenge: URLAuthenticationChallenge, about task: URLSessionTask, of session: URLSession,
         _ answer: @escaping @Sendable (ChallengeAnswer) -> Void
@@ -498,7 +499,7 @@ extension SessionCore {
                 return ChallengeAnswer(disposition: disposition, credential: credential)
             })
         guard Self.sessionWideMethods.contains(challenge.protectionSpace.authenticationMethod) else {
-            return self.delegateQueue.ask(delegates, taskRequest) { handler($0 ?? .none) }
+            return self.delegateQueue.ask(delegates, about: task, taskRequest) { handler($0 ?? .none) }
         }
         let sessionRequest = DelegateRequest<ChallengeAnswer>(
             method: .sessionChallenge, asyncMethod: .sessionChallengeAsync,
@@ -511,7 +512,7 @@ extension SessionCore {
                 let (disposition, credential) = await delegate.delegate.urlSession(session, didReceive: challenge)
                 return ChallengeAnswer(disposition: disposition, credential: credential)
             })
-        self.delegateQueue.ask(delegates, sessionRequest, taskRequest) { handler($0 ?? .none) }
+        self.delegateQueue.ask(delegates, about: task, sessionRequest, taskRequest) { handler($0 ?? .none) }
     }
 
     /// Asks whether to trust the certificate of a server or its proxy.

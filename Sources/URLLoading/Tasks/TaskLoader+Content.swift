@@ -68,7 +68,7 @@ extension TaskLoader {
             },
             callAsync: { await $0.data?.urlSession(session, dataTask: task, didReceive: response) ?? .allow })
         self.core.delegateQueue.ask(
-            self.contentDelegates, request,
+            self.contentDelegates, about: task, request,
             completion: self.awaiting { $0.dispositionReceived($1 ?? .allow, response) })
     }
 

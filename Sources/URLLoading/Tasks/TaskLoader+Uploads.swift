@@ -59,7 +59,7 @@ extension TaskLoader {
             callAsync: {
                 UncheckedTransfer(await $0.task?.urlSession(session, needNewBodyStreamForTask: task, from: offset))
             })
-        self.core.delegateQueue.ask(self.delegates, request) { answer($0 ?? UncheckedTransfer(nil)) }
+        self.core.delegateQueue.ask(self.delegates, about: self.task, request) { answer($0 ?? UncheckedTransfer(nil)) }
     }
 }
 

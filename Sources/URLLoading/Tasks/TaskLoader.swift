@@ -260,7 +260,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
                 delegate.task?.urlSession(session, task: task) { stream in handler(UncheckedTransfer(stream)) }
             },
             callAsync: { UncheckedTransfer(await $0.task?.urlSession(session, needNewBodyStreamForTask: task)) })
-        self.core.delegateQueue.ask(self.delegates, request) { answer($0 ?? UncheckedTransfer(nil)) }
+        self.core.delegateQueue.ask(self.delegates, about: self.task, request) { answer($0 ?? UncheckedTransfer(nil)) }
     }
 
     /// - Parameter answer: gets the response to cache, or `nil`; `proposal` unless the content goes to a delegate that
@@ -274,7 +274,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
                 delegate.data?.urlSession(session, dataTask: task, willCacheResponse: proposal) { handler($0) }
             },
             callAsync: { await $0.data?.urlSession(session, dataTask: task, willCacheResponse: proposal) })
-        self.core.delegateQueue.ask(self.delegates, request) { answer($0 ?? proposal) }
+        self.core.delegateQueue.ask(self.delegates, about: self.task, request) { answer($0 ?? proposal) }
     }
 
     // MARK: Becoming another task

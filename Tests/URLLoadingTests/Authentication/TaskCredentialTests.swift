@@ -95,6 +95,50 @@ struct TaskCredentialTests {
         #expect(storage.stored == ["user r"] && storage.allCredentials.count == 1)
     }
 
+    /// Answers when the test calls the handler.
+    private final class LateStorage: URLCredentialStorage, @unchecked Sendable {
+        let asked = Outcome<@Sendable (URLCredential?) -> Void>()
+
+        override func getDefaultCredential(
+            for space: URLProtectionSpace, task: URLSessionTask,
+            completionHandler: @escaping @Sendable (URLCredential?) -> Void
+        ) { self.asked.give(completionHandler) }
+    }
+
+    /// Cancels the task while the storage has not answered, and lets it answer after the task's end.
+    private func answerLate(
+        _ recorder: Recorder, _ makeTask: (URLSession) -> URLSessionTask
+    ) async throws -> [String] {
+        let server = try await WebServer(["/": .text("hello")])
+        let storage = LateStorage()
+        let session = URLSession.test(recorder) { $0.urlCredentialStorage = storage }
+        let task = makeTask(session)
+        task.resume()
+        let answer = try await storage.asked.value()
+        task.cancel()
+        #expect((try await recorder.end().error as? URLError)?.code == .cancelled)
+        answer(nil)
+        // What the answer causes comes before the end of another task.
+        #expect(try await session.load(server.url()).text == "hello")
+        session.invalidateAndCancel()
+        return recorder.notes.challenges.map(\.protectionSpace.authenticationMethod)
+    }
+
+    @Test func cancelledTaskIsNotAskedForACertificate() async throws {
+        let server = try await WebServer(tls: Certificates.serverAskingForCertificate(), ["/": .text("hello")])
+        let asked = try await self.answerLate(DataRecorder(.trusting)) { $0.dataTask(with: server.url()) }
+        #expect(asked == [NSURLAuthenticationMethodServerTrust])
+    }
+
+    @Test func cancelledWebSocketIsNotAskedForAPassword() async throws {
+        let server = try await ConnectionServer { stream in
+            _ = try await stream.head()
+            try await stream.refuse(401, ["WWW-Authenticate: Basic realm=\"r\""])
+        }
+        let asked = try await self.answerLate(ConnectionRecorder()) { $0.webSocketTask(with: server.url()) }
+        #expect(asked.isEmpty)
+    }
+
     @Test func asyncFormsAskTheMethodsForATask() async throws {
         let session = URLSession.test()
         let credential = URLCredential(user: "user", password: "passwd", persistence: .forSession)
