@@ -178,7 +178,7 @@ final class HTTPConnection {
             try arriving.decoder.decode(
                 bytes, consumed: &used, keeps: arriving.responder.bodyLimit > 0, into: &arriving.request.body)
         } catch {
-            return self.refuse(error.refusal)
+            return self.refuse(error.refusal, isHead: arriving.request.head.method == "HEAD")
         }
         guard arriving.decoder.isComplete else { return self.arriving = arriving }
         self.respond(to: arriving.request, arriving.responder)
@@ -199,9 +199,7 @@ final class HTTPConnection {
         if refusal.status == 401 { self.gateway.shared.counters.count("unauthenticated") }
         self.detail = self.detail ?? refusal.detail
         self.recordTermination(.downstream, .refusedRequest(status: UInt16(clamping: refusal.status)))
-        let response = refusal.rendered()
-        let body = response.indices.first { response[..<$0].suffix(4).elementsEqual("\r\n\r\n".utf8) }
-        Array(isHead ? response.prefix(body ?? response.count) : response[...]).withRawSpan { _ = self.write($0) }
+        refusal.rendered(isHead: isHead).withRawSpan { _ = self.write($0) }
         self.finish()
     }
 

@@ -158,7 +158,8 @@ final class InboundConnection {
     private func respond(_ head: RequestHead) {
         switch self.phase.requestReceived() {
         case .refuse(let refusal):
-            self.refuse(refusal.handshakeRefusal, by: .gateway, as: .refusedAdmission(refusal))
+            self.refuse(
+                refusal.handshakeRefusal, isHead: head.method == "HEAD", by: .gateway, as: .refusedAdmission(refusal))
         case .findRoute(let isSecure):
             do throws(HandshakeRefusal) {
                 let destination = try self.plan.find(head, isSecure: isSecure)
@@ -171,7 +172,7 @@ final class InboundConnection {
                     self.serve(head, match, route: route, isSecure: isSecure, grant: grant)
                 }
             } catch {
-                self.refuse(error)
+                self.refuse(error, isHead: head.method == "HEAD")
             }
         case .ignore:
             break
@@ -179,10 +180,12 @@ final class InboundConnection {
     }
 
     /// Answers with a status and ends the connection.
+    /// - Parameter isHead: whether the response has no body.
     private func refuse(
-        _ refusal: HandshakeRefusal, by party: TerminationParty = .downstream, as cause: TerminationCause? = nil
+        _ refusal: HandshakeRefusal, isHead: Bool = false, by party: TerminationParty = .downstream,
+        as cause: TerminationCause? = nil
     ) {
-        refusal.rendered().withRawSpan { self.transport.write($0) }
+        refusal.rendered(isHead: isHead).withRawSpan { self.transport.write($0) }
         if refusal.status == 401 { self.gateway.shared.counters.count("unauthenticated") }
         self.end(
             party, cause ?? .refusedRequest(status: UInt16(clamping: refusal.status)), detail: refusal.detail)

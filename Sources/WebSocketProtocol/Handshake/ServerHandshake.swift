@@ -197,7 +197,10 @@ public struct HandshakeRefusal: Error, Equatable, Sendable {
     ///
     /// Leaves out malformed fields and replaces control characters in the explanation by spaces, so that it cannot
     /// fail.
-    public func rendered() -> [UInt8] {
+    public func rendered() -> [UInt8] { self.rendered(isHead: false) }
+
+    /// - Parameter isHead: whether it is the response to HEAD, which has no body (RFC 9110 §9.3.2).
+    package func rendered(isHead: Bool) -> [UInt8] {
         let line = self.explanation.unicodeScalars.map { $0.value < 0x20 || $0.value == 0x7F ? " " : $0 }
         let body = Array(String(String.UnicodeScalarView(line)).utf8) + [0x0A]
         // A sender of Upgrade must list it in Connection: RFC 9110 §7.8.
@@ -207,7 +210,7 @@ public struct HandshakeRefusal: Error, Equatable, Sendable {
         head.add("Content-Type", "text/plain; charset=utf-8")
         head.add("Content-Length", String(body.count))
         head.add("Connection", namesUpgrade ? "close, Upgrade" : "close")
-        return head.finished() + body
+        return head.finished() + (isHead ? [] : body)
     }
 
     /// 400: the request violates the protocol.

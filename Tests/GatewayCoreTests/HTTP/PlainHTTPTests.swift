@@ -193,6 +193,8 @@ struct PlainHTTPTests {
         // A route with only a WebSocket target, as without any route for plain HTTP.
         Refusal(request: "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n", status: 426, field: ("Upgrade", "websocket")),
         Refusal(request: "HEAD /echo HTTP/1.1\r\nHost: a\r\n\r\n", status: 405, field: ("Allow", "GET")),
+        Refusal(
+            request: "HEAD /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n", status: 413),
         Refusal(request: "GET /site HTTP/1.1\r\nHost: a\r\nOrigin: https://b.example\r\n\r\n", status: 403),
     ]
 
@@ -212,9 +214,8 @@ struct PlainHTTPTests {
         let (peer, reader) = try scene.web(isFirst ? "" : "GET /first HTTP/1.1\r\nHost: a\r\n\r\n")
         if !isFirst { #expect(reader.next(scene)?.status == 200) }
         peer.send(refusal.request)
-        // The refusal of a first request is that of an opening handshake, and has a body.
-        let isHead = refusal.request.hasPrefix("HEAD") && !isFirst
-        let response = try #require(reader.next(scene, isHead: isHead))
+        // The first request is refused like an opening handshake, but HEAD never has a body (RFC 9110 §9.3.2).
+        let response = try #require(reader.next(scene, isHead: refusal.request.hasPrefix("HEAD")))
         #expect(response.status == refusal.status && response["Connection"]?.hasPrefix("close") == true)
         if let field = refusal.field { #expect(response[field.name] == field.value) }
         #expect(scene.run { peer.sawEnd } && reader.rest() == [])
