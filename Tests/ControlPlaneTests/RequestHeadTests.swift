@@ -131,6 +131,51 @@ struct RequestHeadTests {
         #expect(first.lowerBound < second.lowerBound)
     }
 
+    @Test func refusalOfHEADHasNoBody() async throws {
+        let wire = try await self.open()
+        wire.send("HEAD ftp://localhost/livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        let answer = try wire.received()
+        #expect(answer.hasPrefix("HTTP/1.1 421 Misdirected Request\r\n") && answer.hasSuffix("\r\n\r\n"))
+        #expect(wire.isClosed)
+    }
+
+    @Test(arguments: ["Content-Length: 5", "Transfer-Encoding: chunked"])
+    func clientThatWaitsIsAskedForItsBodyOnce(_ framing: String) async throws {
+        let wire = try await self.open()
+        wire.send("POST /a HTTP/1.1\r\nHost: localhost\r\nExpect: 100-Continue\r\n\(framing)\r\n\r\n")
+        #expect(try wire.requests().heads.map(\.uri) == ["/a"])
+        #expect(try wire.received().isEmpty)
+        for _ in 0..<2 { wire.channel.triggerUserOutboundEvent(RequestHeadHandler.BodyWanted(), promise: nil) }
+        #expect(try wire.received() == "HTTP/1.1 100 Continue\r\n\r\n")
+        wire.send(framing.hasPrefix("Content") ? "hello" : "5\r\nhello\r\n0\r\n\r\n")
+        #expect(try wire.requests().ends == 1)
+        try wire.answer("ok", length: 2)
+        let answer = try wire.received()
+        #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n") && !answer.contains("Connection: close\r\n"))
+        #expect(!wire.isClosed)
+    }
+
+    @Test(arguments: [
+        ("HTTP/1.0", "Content-Length: 5\r\nExpect: 100-continue\r\n"), ("HTTP/1.1", "Content-Length: 5\r\n"),
+        ("HTTP/1.1", "Content-Length: 0\r\nExpect: 100-continue\r\n"), ("HTTP/1.1", "Expect: 100-continue\r\n"),
+    ])
+    func clientThatDoesNotWaitGetsNoInterimResponse(_ version: String, _ fields: String) async throws {
+        let wire = try await self.open()
+        wire.send("POST /a \(version)\r\nHost: localhost\r\n\(fields)\r\n")
+        wire.channel.triggerUserOutboundEvent(RequestHeadHandler.BodyWanted(), promise: nil)
+        #expect(try wire.requests().heads.count == 1)
+        #expect(try wire.received().isEmpty)
+    }
+
+    @Test func responseWithoutTheBodyThatWasNotAskedForIsTheLast() async throws {
+        let wire = try await self.open()
+        wire.send("POST /a HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
+        try wire.answer("no", length: 2)
+        let answer = try wire.received()
+        #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n") && answer.contains("Connection: close\r\n"))
+        #expect(wire.isClosed)
+    }
+
     @Test(arguments: [
         ("http://evil.example/livez?a=b", "Host: localhost\r\n", "/livez?a=b", ["evil.example"]),
         ("HTTP://localhost:1/livez", "Host: evil.example\r\n", "/livez", ["localhost:1"]),

@@ -57,6 +57,16 @@ struct ServiceOperationTests {
         #expect(head.fields["content-length"] == "\(get.body.count)")
     }
 
+    @Test(arguments: ["/v1/connections/nothing", "/nothing", "/v1/connections:close", "/livez?x=1"])
+    func problemHasNoBodyForHead(_ path: String) async throws {
+        let get = try await HTTPExchange.run(self.gateway.control, "GET", path)
+        let head = try await HTTPExchange.run(self.gateway.control, "HEAD", path)
+        #expect(get.status >= 400 && head.status == get.status)
+        #expect(head.body.isEmpty)
+        #expect(head.fields["content-type"] == "application/problem+json")
+        #expect(head.fields["content-length"] == "\(get.body.count)")
+    }
+
     @Test func unknownPathIsNotFound() async throws {
         for path in ["/", "/v1", "/v1/nothing", "/v1/connections/1/x", "/livez/"] {
             let reply = try await self.gateway.get(path)

@@ -75,3 +75,23 @@ def test_an_endless_body_is_cut_off(serve):
                 one.sendall(chunk)
     assert gateway.memory() < 512 << 20
     eventually(lambda: control.get("/livez").status == 200, "alive")
+
+
+def test_a_client_that_waits_before_its_body_is_asked_for_it(serve):
+    # RFC 9110 §10.1.1: a client with Expect may wait for 100 forever.
+    _, control = serve()
+    head = b"POST /v1/connections HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n"
+    body = b"{}"
+    with socket.create_connection((control.parts.hostname, control.parts.port), timeout=seconds(15)) as one:
+        one.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body))
+        received = b""
+        while not received.endswith(b"\r\n\r\n"):
+            chunk = one.recv(65536)
+            assert chunk, received
+            received += chunk
+        assert received == b"HTTP/1.1 100 Continue\r\n\r\n"
+        one.sendall(body)
+        assert parts(one.recv(65536))[0] == 422
+    # A request that is refused by its head has no use for the body.
+    status, fields, _ = parts(exchange(control, head + b"Content-Length: 2000000\r\n\r\n"))
+    assert (status, fields["connection"]) == (413, "close")

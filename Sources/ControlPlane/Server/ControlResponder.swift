@@ -41,7 +41,8 @@ struct ControlResponder {
     func respond(to request: Request, on channel: any Channel) async -> Response {
         // Checks for descriptor exhaustion, whatever caused it, so that the reserve is released before the runtime needs it.
         DescriptorReserve.process.isAvailable()
-        let response = await self.response(to: request, channel)
+        let whole = await self.response(to: request, channel)
+        let response = request.method == .head ? whole.withoutBody : whole
         // The decoder stops parsing after a request with an upgrade offer, accepted or not.
         let isLast = request.offersUpgrade && response.status != .switchingProtocols
         return isLast ? response.closing : response
@@ -49,8 +50,7 @@ struct ControlResponder {
 
     private func response(to request: Request, _ channel: any Channel) async -> Response {
         do {
-            let response = try await self.answer(request, channel)
-            return request.method == .head ? response.withoutBody : response
+            return try await self.answer(request, channel)
         } catch let problem as ControlProblem {
             return problem.closesConnection ? problem.response.closing : problem.response
         } catch is CancellationError {
@@ -133,6 +133,9 @@ struct ControlResponder {
         // Refuses a body by its announced length, even for an operation that reads none.
         if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > operation.bodyLimit {
             throw ControlProblem.bodyTooLarge(operation.bodyLimit)
+        }
+        if request.headers[.expect] != nil {
+            channel?.triggerUserOutboundEvent(RequestHeadHandler.BodyWanted(), promise: nil)
         }
         return try await self.run(
             ControlCall(

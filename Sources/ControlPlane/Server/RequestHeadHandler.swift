@@ -17,7 +17,12 @@ package final class RequestHeadHandler: ChannelDuplexHandler {
     /// A request whose response is not complete.
     private enum Pending {
         case accepted(RequestHeadRules.Exchange)
-        case refused(ControlProblem)
+        case refused(ControlProblem, isHead: Bool)
+    }
+
+    /// An outbound event: the server reads the body of the request that it answers next.
+    package struct BodyWanted: Sendable {
+        package init() {}
     }
 
     /// Time during which input is read and discarded after the last response: closing a socket with unread input resets
@@ -64,9 +69,10 @@ package final class RequestHeadHandler: ChannelDuplexHandler {
             self.hasLast = exchange.isLast
             context.fireChannelRead(self.wrapInboundOut(.head(head)))
         } catch {
-            self.pending.append(.refused(error))
+            let isHead = head.method == .HEAD
+            self.pending.append(.refused(error, isHead: isHead))
             self.hasLast = true
-            if self.pending.count == 1 { self.refuse(error, context) }
+            if self.pending.count == 1 { self.refuse(error, isHead: isHead, context) }
         }
     }
 
@@ -105,7 +111,8 @@ package final class RequestHeadHandler: ChannelDuplexHandler {
             head.version = .http1_0
             exchange.isLast = true
         }
-        exchange.isLast = exchange.isLast || asksForClose
+        // A client that still waits may send its body or not: nothing can follow.
+        exchange.isLast = exchange.isLast || asksForClose || exchange.awaitsContinue
         if exchange.isLast {
             head.headers.replaceOrAdd(name: "Connection", value: "close")
             self.hasLast = true
@@ -121,10 +128,25 @@ package final class RequestHeadHandler: ChannelDuplexHandler {
         }
         context.writeAndFlush(data, promise: promise)
         if exchange.isLast { return self.finish(context) }
-        if case .refused(let problem)? = self.pending.first { self.refuse(problem, context) }
+        if case .refused(let problem, let isHead)? = self.pending.first {
+            self.refuse(problem, isHead: isHead, context)
+        }
     }
 
-    private func refuse(_ problem: ControlProblem, _ context: ChannelHandlerContext) {
+    package func triggerUserOutboundEvent(
+        context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?
+    ) {
+        guard event is BodyWanted else { return context.triggerUserOutboundEvent(event, promise: promise) }
+        if case .accepted(var exchange)? = self.pending.first, exchange.awaitsContinue {
+            exchange.awaitsContinue = false
+            self.pending[0] = .accepted(exchange)
+            let head = HTTPResponseHead(version: .http1_1, status: .continue)
+            context.writeAndFlush(self.wrapOutboundOut(.head(head)), promise: nil)
+        }
+        promise?.succeed()
+    }
+
+    private func refuse(_ problem: ControlProblem, isHead: Bool, _ context: ChannelHandlerContext) {
         self.pending.removeAll()
         let body = problem.body
         let head = HTTPResponseHead(
@@ -134,7 +156,7 @@ package final class RequestHeadHandler: ChannelDuplexHandler {
                 "Content-Length": "\(body.readableBytes)", "Connection": "close",
             ])
         context.write(self.wrapOutboundOut(.head(head)), promise: nil)
-        context.write(self.wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
+        if !isHead { context.write(self.wrapOutboundOut(.body(.byteBuffer(body))), promise: nil) }
         context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
         self.finish(context)
     }
@@ -156,10 +178,13 @@ package enum RequestHeadRules {
         package let isHTTP10: Bool
         /// The connection is closed after the response.
         package var isLast: Bool
+        /// The client waits for 100 (Continue) before it sends the body (RFC 9110 §10.1.1).
+        package var awaitsContinue: Bool
 
-        package init(isHTTP10: Bool, isLast: Bool) {
+        package init(isHTTP10: Bool, isLast: Bool, awaitsContinue: Bool) {
             self.isHTTP10 = isHTTP10
             self.isLast = isLast
+            self.awaitsContinue = awaitsContinue
         }
     }
 
@@ -185,7 +210,14 @@ package enum RequestHeadRules {
         // RFC 9112 §9.3.
         let isLast = options.contains("close") || (isHTTP10 && !options.contains("keep-alive"))
         if isLast { head.headers.replaceOrAdd(name: "Connection", value: "close") }
-        return Exchange(isHTTP10: isHTTP10, isLast: isLast)
+        return Exchange(
+            isHTTP10: isHTTP10, isLast: isLast, awaitsContinue: !isHTTP10 && Self.expectsContinue(head.headers))
+    }
+
+    /// A request without a body expects nothing.
+    private static func expectsContinue(_ fields: HTTPHeaders) -> Bool {
+        fields[canonicalForm: "Expect"].contains { $0.lowercased() == "100-continue" }
+            && (fields.contains(name: "Transfer-Encoding") || fields["Content-Length"].contains { $0 != "0" })
     }
 
     private static func checkCodings(_ codings: [String], isHTTP10: Bool) throws(ControlProblem) {
