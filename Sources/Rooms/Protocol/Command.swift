@@ -169,10 +169,7 @@ extension Command {
                 let subscription = try SubscribeRequest(&value)
                 request = subscription.kind == 0 ? .subscribe(subscription) : .unsupported
             case "unsubscribe": request = .unsubscribe(channel: try ChannelFields(&value).channel)
-            case "publish":
-                let fields = try ChannelFields(&value)
-                request =
-                    fields.kind == 0 ? .publish(channel: fields.channel, fields.data ?? .binary([])) : .unsupported
+            case "publish": request = try ChannelFields(&value).publication
             case "presence": request = .presence(channel: try ChannelFields(&value).channel)
             case "presence_stats": request = .presenceStats(channel: try ChannelFields(&value).channel)
             case "history": request = .history(try HistoryRequest(&value))
@@ -224,6 +221,10 @@ private struct ChannelFields {
         (self.channel, self.token, self.kind, self.data) = (channel, token, kind, data)
         // Field 2 is the token in Protobuf's SubRefreshRequest, and the data in its PublishRequest.
         if token.isEmpty, let data { self.token = String(decoding: data.bytes, as: UTF8.self) }
+    }
+
+    var publication: Command.Request {
+        self.kind == 0 ? .publish(channel: self.channel, self.data ?? .binary([])) : .unsupported
     }
 }
 

@@ -393,7 +393,7 @@ package struct RoomClient: Sendable {
         if subscription.isServerSide, let disconnect = code.disconnect { return self.close(disconnect) }
         guard subscription.isComplete else {
             self.subscriptions[channel]?.endWhenComplete = code
-            return
+            return self.findFirstExpiry()
         }
         self.leave(channel)
         if self.isConnecting {
@@ -539,7 +539,7 @@ package struct RoomClient: Sendable {
 
     private mutating func findFirstExpiry() {
         self.firstExpiry = self.subscriptions.values.reduce(self.grant.expiry) { first, subscription in
-            guard let expiry = subscription.expiry else { return first }
+            guard let expiry = subscription.expiry, subscription.endWhenComplete == nil else { return first }
             return min(first ?? .max, expiry)
         }
     }
