@@ -14,6 +14,8 @@ protocol PlainRoomMember: RoomSubscriber, OutputSource {
     var rooms: LoopRooms { get }
     /// Membership in the room; `nil` before the task joins and after it leaves.
     var subscription: RoomSubscription? { get set }
+    /// Whether it has left, perhaps while it waited to enter: it never enters again.
+    var hasLeft: Bool { get set }
     /// Beginning of the message that is being received.
     var unfinished: [UInt8] { get set }
     /// `nil` before the first message in a room whose policy has a `publication-rate`, unless the client has used up some of
@@ -52,8 +54,8 @@ extension PlainRoomMember {
                 case .success(let joined):
                     self.subscription = joined.subscription
                     self.continueRate(joined.subscription.room.shared.policy)
-                    // Its connection may have ended while it waited.
-                    if self.task == nil { self.leave() }
+                    // Its connection ended, or an operator removed it, while it waited.
+                    if self.hasLeft { self.leave() }
                     // The ban did not find it among the members.
                     if self.subscription != nil, self.isRestricted(.ban, info, in: room) {
                         self.leave()
@@ -140,6 +142,7 @@ extension PlainRoomMember {
     }
 
     func leave() {
+        self.hasLeft = true
         guard let subscription = self.subscription.take() else { return }
         self.unfinished = []
         self.rooms.leave(subscription)
@@ -178,6 +181,7 @@ final class PlainWebSocketMember: WebSocketRelay {
     let rooms: LoopRooms
     var unfinished: [UInt8] = []
     var subscription: RoomSubscription?
+    var hasLeft = false
     var pacing: PublicationPacing?
     private let info: ClientInfo
     let clientKey: RoomClientKey?
@@ -247,6 +251,7 @@ final class PlainStreamMember: TransportConsumer {
     private let framing: Framing
     var unfinished: [UInt8] = []
     var subscription: RoomSubscription?
+    var hasLeft = false
     var pacing: PublicationPacing?
     private let client: String
     let clientKey: RoomClientKey?
