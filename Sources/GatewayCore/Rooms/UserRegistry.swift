@@ -27,9 +27,8 @@ package final class UserRegistry: Sendable {
     func add(_ entry: Entry, limit: Int?) -> Bool {
         self.state.withLock { state in
             if !entry.user.isEmpty {
-                let clients = state.clients[entry.user] ?? []
-                if let limit, clients.count >= limit { return false }
-                state.clients[entry.user] = clients.union([entry.client])
+                if let limit, state.clients[entry.user]?.count ?? 0 >= limit { return false }
+                state.clients[entry.user, default: []].insert(entry.client)
             }
             state.entries[entry.client] = entry
             return true
