@@ -306,6 +306,22 @@ struct RoomClientTests {
         #expect(scene.send(.subscribe(request)) == [.close(.badRequest)])
     }
 
+    /// Otherwise it would follow the room by its history.
+    @Test func bannedUserReadsNothingOfTheRoom() {
+        var authority = ClientScene.authority { $0.read = .everyone }
+        authority.grants = ["ann": ConnectionGrant(user: "ann"), "bob": ConnectionGrant(user: "bob")]
+        authority.banned = ["ann"]
+        var history = Command.HistoryRequest()
+        history.channel = "a"
+        let commands: [Command.Request] = [.history(history), .presence(channel: "a"), .presenceStats(channel: "a")]
+        for user in ["ann", "bob"] {
+            var scene = ClientScene(authority)
+            _ = scene.connect(token: user)
+            let refused = commands.count { scene.send($0) == ClientScene.error(.permissionDenied) }
+            #expect(refused == (user == "ann" ? 3 : 0))
+        }
+    }
+
     // MARK: Time
 
     @Test func connectionWithoutConnectIsStale() {

@@ -467,8 +467,9 @@ package struct RoomClient: Sendable {
         let mayRead = policy.read.allows(
             hasName: !self.grant.user.isEmpty, isMember: subscription?.isComplete == true,
             hasToken: subscription?.grant != nil)
-        if !mayRead { self.refuse(number, .permissionDenied) }
-        return mayRead
+        if mayRead, !self.isBanned(from: channel) { return true }
+        self.refuse(number, .permissionDenied)
+        return false
     }
 
     // MARK: Tokens
