@@ -69,6 +69,21 @@ struct ClientRegistrationTests {
         #expect(scene.actions() == [.close(.expired)])
     }
 
+    @Test func expiryThatTheServerChangesBeforeTheReplyIsInIt() {
+        var scene = ClientScene()
+        scene.allowsRegistration = nil
+        _ = self.connect(&scene, [])
+        scene.client.refresh(expiry: 1060, isExpired: false, at: scene.now)
+        // Nothing precedes the reply.
+        #expect(scene.actions().isEmpty)
+        scene.client.registered(true, at: scene.now)
+        guard case .send(.connect(1, let result))? = scene.actions().first else {
+            Issue.record("no reply")
+            return
+        }
+        #expect(result.expiry == Reply.Expiry(60))
+    }
+
     /// What a user may do can change before the answer.
     @Test func roomFromWhichTheUserIsBannedMeanwhileIsNotEntered() {
         let authority = BanningAuthority()

@@ -519,6 +519,8 @@ package struct RoomClient: Sendable {
         if let expiry, expiry <= now.unix { return self.close(.expired) }
         self.grant.expiry = expiry
         self.findFirstExpiry()
+        // The reply to `connect` has it.
+        guard self.isConnected else { return }
         self.act(.send(.push(channel: "", .refresh(Reply.Expiry(until: expiry, now)))))
     }
 
