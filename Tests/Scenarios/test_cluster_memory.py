@@ -63,3 +63,17 @@ def test_new_rooms_are_refused_and_those_that_are_there_can_be_read(node, redis)
             assert "publish" in await ann.publish("kept:new", 2)
 
     asyncio.run(run())
+
+
+def test_removal_from_a_room_whose_meta_key_was_evicted_leaves_no_key_that_never_expires(node, redis):
+    meta = "sluice:room:{kept%3Aold}:meta"
+
+    async def run():
+        async with Client(node) as ann:
+            await ann.publish("kept:old", 1)
+            assert redis.command("DEL", meta) == "1"
+            await asyncio.to_thread(rest, node, "/v1/rooms/kept%3Aold/history", "DELETE")
+            # The key is not there.
+            assert redis.command("TTL", meta) == "-2"
+
+    asyncio.run(run())

@@ -100,7 +100,7 @@ final class RedisPresence {
                 self.client.loop.spend(TurnBudget.frame * page.clients.count)
                 guard add(page.clients) else { return complete(.failure(.tooLarge)) }
                 guard page.next != "0" else { return complete(.success(())) }
-                self.read(keys, from: page.next, add, complete: complete)
+                self.read(keys, from: page.next.isEmpty ? "0" : page.next, add, complete: complete)
             case .failure(let error): complete(.failure(error))
             }
         }

@@ -225,12 +225,14 @@ package enum RoomScripts {
         return 1
         """)
 
-    /// Removes publications, and tells the nodes. Counts it, so that a node that did not hear of it finds out.
+    /// Removes publications, and tells the nodes. Counts it, so that a node that did not hear of it finds out. A meta key
+    /// that the server has evicted is not made again: without an epoch it would never expire.
     ///
     /// Keys: meta, stream. Arguments: offset, or 0 for all; envelope; channel; command for publishing. Returns: how many.
     package static let remove = RedisScript(
         """
         local count
+        local isKnown = redis.call('EXISTS', KEYS[1]) == 1
         if ARGV[1] == '0' then
           count = redis.call('XLEN', KEYS[2])
           redis.call('DEL', KEYS[2])
@@ -238,27 +240,46 @@ package enum RoomScripts {
         else
           local found = redis.call('XRANGE', KEYS[2], ARGV[1] .. '-0', ARGV[1] .. '-0')[1]
           count = found and redis.call('XDEL', KEYS[2], ARGV[1] .. '-0') or 0
-          if count == 1 then redis.call('HINCRBY', KEYS[1], 'b', -(#found[2][2] + \(entryOverhead))) end
+          if count == 1 and isKnown then
+            redis.call('HINCRBY', KEYS[1], 'b', -(#found[2][2] + \(entryOverhead)))
+          end
         end
         if count > 0 then
-          redis.call('HINCRBY', KEYS[1], 'd', 1)
+          if isKnown then redis.call('HINCRBY', KEYS[1], 'd', 1) end
           redis.call(ARGV[4], ARGV[3], '0  ' .. ARGV[2])
         end
         return count
         """)
 
-    /// Lists clients in a room until they expire.
+    /// Clients that have expired and that one script removes, at most: Lua's `unpack` returns a limited number of values.
+    private static let expiredLimit = 1000
+
+    /// Removes clients that have expired, in `gone`, because no node removes those of one that has ended.
+    ///
+    /// Keys: presence, expiry. Needs `now`, in milliseconds.
+    private static let removeExpired = """
+        local gone = redis.call(
+          'ZRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', now), 'LIMIT', 0, \(expiredLimit))
+        if #gone > 0 then
+          redis.call('HDEL', KEYS[1], unpack(gone))
+          redis.call('ZREM', KEYS[2], unpack(gone))
+        end
+        """
+
+    /// Lists clients in a room until they expire, and removes up to 1000 that have: rooms of which nobody asks for the
+    /// clients would keep them for as long as somebody is in the room.
     ///
     /// Keys: presence, expiry. Arguments: milliseconds until they expire, envelope or empty, channel, command for
     /// publishing, then for each client its identifier and what others see.
     package static let enter = RedisScript(
         """
         local time = redis.call('TIME')
-        local expiry = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1]
+        local now = time[1] * 1000 + math.floor(time[2] / 1000)
         for index = 5, #ARGV, 2 do
           redis.call('HSET', KEYS[1], ARGV[index], ARGV[index + 1])
-          redis.call('ZADD', KEYS[2], string.format('%.0f', expiry), ARGV[index])
+          redis.call('ZADD', KEYS[2], string.format('%.0f', now + ARGV[1]), ARGV[index])
         end
+        \(removeExpired)
         redis.call('PEXPIRE', KEYS[1], ARGV[1])
         redis.call('PEXPIRE', KEYS[2], ARGV[1])
         if ARGV[2] ~= '' then redis.call(ARGV[4], ARGV[3], '0  ' .. ARGV[2]) end
@@ -274,23 +295,22 @@ package enum RoomScripts {
         return 1
         """)
 
-    /// Lists a page of the clients, and first of all removes up to 1000 that have expired.
+    /// Lists a page of the clients, and first of all removes up to 1000 that have expired. If there may be more, the page is
+    /// empty, and the first page is to be asked for once more.
     ///
     /// A page may repeat clients of those before. Few are read at a time, because a step may read more than the page should
     /// hold; a step costs something even if it finds none.
     ///
     /// Keys: presence, expiry. Arguments: cursor, `0` for the first page; cost of the page, in bytes, which its last step may
-    /// exceed. Returns: cursor of the next page, `0` if there is none; what others see of each client.
+    /// exceed. Returns: cursor of the next page, `0` if there is none, empty for the first page; what others see of each
+    /// client.
     package static let list = RedisScript(
         """
         if ARGV[1] == '0' then
           local time = redis.call('TIME')
-          local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
-          local gone = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, 1000)
-          for _, client in ipairs(gone) do
-            redis.call('HDEL', KEYS[1], client)
-            redis.call('ZREM', KEYS[2], client)
-          end
+          local now = time[1] * 1000 + math.floor(time[2] / 1000)
+          \(removeExpired)
+          if #gone == \(expiredLimit) then return {'', {}} end
         end
         local cursor, left, clients = ARGV[1], tonumber(ARGV[2]), {}
         repeat
