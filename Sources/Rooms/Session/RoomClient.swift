@@ -396,11 +396,8 @@ package struct RoomClient: Sendable {
             return self.findFirstExpiry()
         }
         self.leave(channel)
-        if self.isConnecting {
-            self.connected(without: channel)
-        } else {
-            self.act(.send(.push(channel: channel, .unsubscribe(code))))
-        }
+        if self.isConnecting { return self.connected(without: channel) }
+        self.act(.send(.push(channel: channel, .unsubscribe(code))))
     }
 
     /// The server subscribes the client, as its API asks.
