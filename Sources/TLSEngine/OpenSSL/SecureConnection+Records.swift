@@ -37,12 +37,14 @@ extension SecureConnection {
         guard self.consecutiveHandshakeMessages <= CompactRecordLayer.nonDataRecordLimit else {
             return self.failForMessageLimit()
         }
-        self.flushOutput()
+        // Before the output: the error is that of the last call.
+        let error = unsafe SSL_get_error(self.ssl, result)
+        if error != SSL_ERROR_SSL { self.flushOutput() }
         if result == 1 {
             self.consecutiveHandshakeMessages = 0
             return .plaintext(count: count)
         }
-        switch unsafe SSL_get_error(self.ssl, result) {
+        switch error {
         case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE:
             return nil
         case SSL_ERROR_ZERO_RETURN:
