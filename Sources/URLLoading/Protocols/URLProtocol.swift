@@ -4,7 +4,8 @@ import Synchronization
 /// A loading mechanism that a program adds. Subclasses are asked whether they load a request before the built-in schemes.
 ///
 /// `startLoading` and `stopLoading` are called one after the other on a queue of the load's own; `client` may be called
-/// from any thread.
+/// from any thread. Not `Sendable`, because subclasses have mutable state. A subclass may be, as one that is a session's
+/// delegate too must: such as `class Forwarder: URLProtocol, URLSessionDataDelegate, @unchecked Sendable`.
 open class URLProtocol: NSObject {
     private static let registered = Mutex<[URLProtocol.Type]>([])
 
@@ -106,10 +107,6 @@ open class URLProtocol: NSObject {
 
     static var registeredClasses: [URLProtocol.Type] { self.registered.withLock { $0 } }
 }
-
-/// As in Foundation: subclasses have mutable state.
-@available(*, unavailable)
-extension URLProtocol: @unchecked Sendable {}
 
 /// The loading system, as a `URLProtocol` sees it. Callable from any thread; calls after the end are ignored.
 public protocol URLProtocolClient: NSObjectProtocol, Sendable {
