@@ -28,8 +28,9 @@ extension RequestLoad {
 
 /// Selects what loads a request: a `URLProtocol` of the program, or the built-in load for the scheme.
 enum RequestLoadFactory {
+    /// - Parameter mayReadLocally: whether `file` and `data` are built-in schemes for this request.
     static func load(
-        for request: URLRequest, body: TaskBody, loader: TaskLoader
+        for request: URLRequest, body: TaskBody, loader: TaskLoader, mayReadLocally: Bool
     ) -> Result<any RequestLoad, URLError> {
         guard let url = request.url, let scheme = url.scheme?.loweredASCII else {
             return self.unsupported(request, "There is no URL, or it has no scheme.")
@@ -37,8 +38,8 @@ enum RequestLoadFactory {
         if let load = ProtocolLoad.load(for: request, body: body, loader: loader) { return .success(load) }
         switch scheme {
         case "http", "https": return .success(HTTPLoad(request, body: body, for: loader))
-        case "data": return .success(DataURLLoad(url, for: loader))
-        case "file": return .success(FileLoad(url, for: loader))
+        case "data" where mayReadLocally: return .success(DataURLLoad(url, for: loader))
+        case "file" where mayReadLocally: return .success(FileLoad(url, for: loader))
         case "ws", "wss": return self.unsupported(request, "WebSockets are opened by webSocketTask(with:).")
         case "ftp": return self.unsupported(request, "FTP is not supported.")
         default: return self.unsupported(request, "unsupported URL")

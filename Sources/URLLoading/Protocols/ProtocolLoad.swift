@@ -1,6 +1,8 @@
 import DequeModule
 import Foundation
+import HTTPSemantics
 import HTTPTransport
+import WireText
 
 /// Loads by a `URLProtocol` of the program. Calls of the protocol, from any thread, are forwarded to the session's executor.
 final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {  // Its vars are used on the loop only.
@@ -160,6 +162,25 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {  // Its v
         (response as? HTTPURLResponse).map { (200...299).contains($0.statusCode) } ?? true
     }
 
+    /// Follows the redirect of a server, or of a protocol in its place, if the delegate allows it.
+    private func redirected(_ response: HTTPURLResponse, to request: URLRequest) {
+        guard self.loader.record.redirectCount < RedirectPolicy.limit else {
+            return self.loader.failed(
+                LoadFailure.error(.httpTooManyRedirects, url: self.request.url, text: "too many HTTP redirects"))
+        }
+        self.loader.countRedirect()
+        // A protocol that forwards HTTP requests passes on where the server redirects to.
+        let isByServer = ["http", "https"].contains(self.request.url?.scheme?.loweredASCII)
+        self.loader.askRedirect(
+            response, to: request,
+            self.loader.awaiting { loader, chosen in
+                if let chosen { return loader.restart(with: chosen, redirectedByServer: isByServer) }
+                // The delegate declined it: the redirect is the response.
+                self.respond(response, .notAllowed)
+                self.finish(.success(()))
+            })
+    }
+
     /// Takes the first response; others are ignored.
     private func responseReceived(_ response: URLResponse, _ policy: URLCache.StoragePolicy) {
         guard case .loading(hasResponse: false) = self.stage else { return }
@@ -184,15 +205,7 @@ extension ProtocolLoad: URLProtocolClient {
             guard let response = redirectResponse as? HTTPURLResponse else {
                 return load.loader.restart(with: request)
             }
-            load.loader.countRedirect()
-            load.loader.askRedirect(
-                response, to: request,
-                load.loader.awaiting { loader, chosen in
-                    if let chosen { return loader.restart(with: chosen) }
-                    // The delegate declined it: the redirect is the response.
-                    load.respond(response, .notAllowed)
-                    load.finish(.success(()))
-                })
+            load.redirected(response, to: request)
         }
     }
 

@@ -110,7 +110,9 @@ open class URLProtocol: NSObject {
 
 /// The loading system, as a `URLProtocol` sees it. Callable from any thread; calls after the end are ignored.
 public protocol URLProtocolClient: NSObjectProtocol, Sendable {
-    /// If the task's delegate allows the redirect, the load continues with `request` and this protocol is stopped.
+    /// If the task's delegate allows the redirect, the load continues with `request` and this protocol is stopped. From
+    /// `http` and `https` no redirect leads to the built-in schemes `file` and `data`, unless `redirectResponse` is no
+    /// `HTTPURLResponse`. After 20 redirects the load fails.
     func urlProtocol(
         _ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse)
 

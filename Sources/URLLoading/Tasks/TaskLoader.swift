@@ -121,8 +121,10 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
         self.load(request)
     }
 
-    private func load(_ request: URLRequest) {
-        switch RequestLoadFactory.load(for: request, body: self.body, loader: self) {
+    private func load(_ request: URLRequest, mayReadLocally: Bool = true) {
+        switch RequestLoadFactory.load(
+            for: request, body: self.body, loader: self, mayReadLocally: mayReadLocally)
+        {
         case .success(let load): self.start(load)
         case .failure(let error): self.failed(error)
         }
@@ -149,14 +151,15 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
 
     /// Restarts the task with another request, such as one that a `URLProtocol` redirected to: with its own body, or that
     /// of an upload, unless the method changes.
-    func restart(with request: URLRequest) {
+    /// - Parameter redirectedByServer: the URL may be the server's choice, which must not make the program read its files.
+    func restart(with request: URLRequest, redirectedByServer: Bool = false) {
         guard self.transfer.isActive else { return }
         let keepsBody = self.task is URLSessionUploadTask && request.httpMethod == self.task.latestRequest?.httpMethod
         if !keepsBody || request.body != .none { self.body = TaskBody(request) }
         self.currentLoad?.stop()
         self.currentLoad = nil
         self.requestChanged(request)
-        self.load(request)
+        self.load(request, mayReadLocally: !redirectedByServer)
     }
 
     fileprivate func resourceTimeoutExpired() {

@@ -9,7 +9,7 @@ struct ProtocolForwardingTests {
     final class Forwarding: URLProtocol, URLSessionDataDelegate, @unchecked Sendable {
         private lazy var session = URLSession.test(self)
 
-        override class func canInit(with request: URLRequest) -> Bool { true }
+        override class func canInit(with request: URLRequest) -> Bool { request.url?.scheme == "http" }
 
         override func startLoading() { self.session.dataTask(with: self.request).resume() }
         override func stopLoading() { self.session.invalidateAndCancel() }
@@ -49,6 +49,23 @@ struct ProtocolForwardingTests {
         let notes = try await recorder.run(server.url()) { $0.protocolClasses = [Forwarding.self] }
         #expect(notes.error == nil && notes.data == Data("hello".utf8) && notes.redirects.count == 1)
         #expect(server.requests.map(\.path) == ["/", "/there"])
+    }
+
+    @Test(arguments: ["file:///etc/passwd", "data:,secret", "myapp:callback"])
+    func forwardedRedirectReadsNoFile(_ location: String) async throws {
+        let server = try await WebServer(["/": .redirect(to: location)])
+        let recorder = DataRecorder()
+        let notes = try await recorder.run(server.url()) { $0.protocolClasses = [Forwarding.self] }
+        #expect((notes.error as? URLError)?.code == .unsupportedURL && notes.data.isEmpty)
+        #expect(notes.redirects.map(\.request.url) == [URL(string: location)])
+    }
+
+    @Test func forwardedCircleEnds() async throws {
+        let server = try await WebServer(["/": .redirect(to: "/")])
+        let session = URLSession.test { $0.protocolClasses = [Forwarding.self] }
+        #expect(try await session.load(server.url()).code == .httpTooManyRedirects)
+        #expect(server.requests.count == 21)
+        session.invalidateAndCancel()
     }
 
     @Test func forwardedFailureIsThatOfTheTask() async throws {
