@@ -147,4 +147,5 @@ struct ChallengeAnswer: Sendable {
 
     /// Used if no delegate method handles the challenge.
     static let none = ChallengeAnswer(disposition: .performDefaultHandling, credential: nil)
+    static let cancel = ChallengeAnswer(disposition: .cancelAuthenticationChallenge, credential: nil)
 }

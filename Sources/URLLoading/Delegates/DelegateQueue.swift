@@ -84,12 +84,13 @@ final class DelegateQueue: Sendable {
     /// Asks the first delegate that implements the method of a request: tries each request on all delegates before the
     /// next request.
     /// - Parameters:
-    ///   - task: if it has ended, no delegate is asked, and `completion` is not called.
+    ///   - task: if it has ended, no delegate is asked.
+    ///   - late: the answer for a task that has ended; `nil` for none, `completion` is not called then.
     ///   - completion: called once, on any thread; with `nil` if no delegate implements any method, and then
     ///     synchronously if that is known already.
     func ask<Answer: Sendable>(
         _ delegates: [DelegateProxy], about task: URLSessionTask, _ requests: DelegateRequest<Answer>...,
-        completion: @escaping @Sendable (Answer?) -> Void
+        late: Answer? = nil, completion: @escaping @Sendable (Answer?) -> Void
     ) {
         let calls = requests.flatMap { request in
             delegates.filter { $0.mayImplement(request.method) || $0.mayImplement(request.asyncMethod) }
@@ -98,7 +99,9 @@ final class DelegateQueue: Sendable {
         guard !calls.isEmpty else { return completion(nil) }
         self.add {
             // The question may come from a step that outlived the task, and the delegate has had its last call.
-            if task.metadata.withLock({ $0.state }) != .completed { self.ask(calls[...], completion) }
+            let hasEnded = task.metadata.withLock { $0.state } == .completed
+            guard hasEnded else { return self.ask(calls[...], completion) }
+            if let late { completion(late) }
         }
     }
 

@@ -477,8 +477,8 @@ extension SessionCore {
         NSURLAuthenticationMethodNTLM, NSURLAuthenticationMethodNegotiate,
     ]
 
-    /// - Parameter answer: called once, on any thread; synchronously if no delegate can answer. Not called after the end
-    ///   of the task.
+    /// - Parameter answer: called once, on any thread; synchronously if no delegate can answer. After the end of the task
+    ///   the challenge is cancelled.
     func ask(
         _ challenge: URLAuthenticationChallenge, about task: URLSessionTask, of session: URLSession,
         _ answer: @escaping @Sendable (ChallengeAnswer) -> Void
@@ -499,7 +499,7 @@ extension SessionCore {
                 return ChallengeAnswer(disposition: disposition, credential: credential)
             })
         guard Self.sessionWideMethods.contains(challenge.protectionSpace.authenticationMethod) else {
-            return self.delegateQueue.ask(delegates, about: task, taskRequest) { handler($0 ?? .none) }
+            return self.delegateQueue.ask(delegates, about: task, taskRequest, late: .cancel) { handler($0 ?? .none) }
         }
         let sessionRequest = DelegateRequest<ChallengeAnswer>(
             method: .sessionChallenge, asyncMethod: .sessionChallengeAsync,
@@ -512,7 +512,9 @@ extension SessionCore {
                 let (disposition, credential) = await delegate.delegate.urlSession(session, didReceive: challenge)
                 return ChallengeAnswer(disposition: disposition, credential: credential)
             })
-        self.delegateQueue.ask(delegates, about: task, sessionRequest, taskRequest) { handler($0 ?? .none) }
+        self.delegateQueue.ask(delegates, about: task, sessionRequest, taskRequest, late: .cancel) {
+            handler($0 ?? .none)
+        }
     }
 
     /// Asks whether to trust the certificate of a server or its proxy.
