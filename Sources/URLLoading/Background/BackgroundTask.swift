@@ -58,7 +58,7 @@ final class BackgroundTask: TaskDriver {
             defer { state.resumeDataHandler = handler }
             return state.hasEnded ? handler : state.resumeDataHandler
         }
-        if let replaced { self.core.delegateQueue.add { replaced(nil) } }
+        if let replaced { self.core.delegateQueue.add(of: self.task) { replaced(nil) } }
         self.cancelled()
     }
 
@@ -158,7 +158,7 @@ final class BackgroundTask: TaskDriver {
         }
         let (session, task) = (self.session, self.task as? URLSessionDownloadTask)
         guard let task else { return }
-        self.core.delegateQueue.notify(self.delegates, .resumedAtOffset) { delegate in
+        self.core.delegateQueue.notify(self.delegates, of: task, .resumedAtOffset) { delegate in
             delegate.download?.urlSession(
                 session, downloadTask: task, didResumeAtOffset: offset, expectedTotalBytes: expected)
         }
@@ -172,7 +172,7 @@ final class BackgroundTask: TaskDriver {
             return !state.isScheduled && !state.hasEnded
         }
         guard schedules else { return }
-        self.core.delegateQueue.add { self.notifyProgress() }
+        self.core.delegateQueue.add(of: self.task) { self.notifyProgress() }
     }
 
     /// On the delegate queue.
@@ -215,9 +215,9 @@ final class BackgroundTask: TaskDriver {
     func fail(_ error: URLError) {
         guard let handler = self.beginEnding() else { return }
         self.background.discard(self.identifier)
-        handler.map { handler in self.core.delegateQueue.add { handler(nil) } }
+        handler.map { handler in self.core.delegateQueue.add(of: self.task) { handler(nil) } }
         self.core.notifyEnd(of: self.task, error, TaskMetricsRecord(), session: self.session)
-        self.core.delegateQueue.add { self.task.setDriver(nil) }
+        self.core.delegateQueue.add(of: self.task) { self.task.setDriver(nil) }
     }
 
     /// - Returns: `nil` if the task has ended before; otherwise the handler that waits for resume data.
@@ -233,7 +233,7 @@ final class BackgroundTask: TaskDriver {
     /// - Parameter sequence: acknowledged once the delegate has got all messages.
     func ended(_ end: TransferEnd, _ sequence: Int) {
         guard let handler = self.beginEnding() else { return self.background.acknowledge(sequence) }
-        self.core.delegateQueue.add {
+        self.core.delegateQueue.add(of: self.task) {
             self.storeCookies(of: end)
             if let response = end.transfer.response?.urlResponse {
                 self.task.mutate(\.response) { $0.response = response }

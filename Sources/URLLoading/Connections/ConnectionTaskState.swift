@@ -47,7 +47,7 @@ final class ConnectionTaskState: @unchecked Sendable {  // Its vars are used on 
     /// Calls the delegate on its queue, in order.
     func notifyDelegate(_ method: DelegateMethod, _ call: @escaping @Sendable (DelegateProxy) -> Void) {
         guard let task = self.task else { return }
-        self.core.delegateQueue.notify(self.core.delegates(for: task), method, call)
+        self.core.delegateQueue.notify(self.core.delegates(for: task), of: task, method, call)
     }
 
     /// This machine has no way to the server. The delegate is notified once.

@@ -5,8 +5,8 @@ import Synchronization
 /// Runs the delegate calls and completion handlers of one session on its `OperationQueue`.
 ///
 /// On a serial queue one operation runs all waiting messages in order, and ends after `batchLimit` of them so that the
-/// queue's other operations get their turn. On a concurrent queue each message is an operation of its own. The program
-/// cannot cancel these operations.
+/// queue's other operations get their turn. On a concurrent queue each message is an operation of its own, and those of one
+/// task run one after the other. The program cannot cancel these operations.
 final class DelegateQueue: Sendable {
     typealias Message = @Sendable () -> Void
 
@@ -17,6 +17,9 @@ final class DelegateQueue: Sendable {
     private struct State {
         var messages = Deque<Message>()
         var isScheduled = false
+        /// For a concurrent queue: the waiting messages of the tasks that have a message running or scheduled, by the
+        /// task's identifier.
+        var lanes: [Int: Deque<Message>] = [:]
     }
     private let state = Mutex(State())
 
@@ -34,9 +37,11 @@ final class DelegateQueue: Sendable {
         }
     }
 
-    func add(_ message: @escaping Message) {
+    /// - Parameter task: its messages run in order; on a concurrent queue others run in any order.
+    func add(of task: URLSessionTask? = nil, _ message: @escaping Message) {
         guard self.queue.maxConcurrentOperationCount == 1 else {
-            return self.queue.addOperation(MessageOperation(message))
+            guard let task else { return self.queue.addOperation(MessageOperation(message)) }
+            return self.add(message, toLane: task.taskIdentifier)
         }
         let needsScheduling = self.state.withLock { state in
             state.messages.append(message)
@@ -67,17 +72,44 @@ final class DelegateQueue: Sendable {
         self.schedule()
     }
 
+    // MARK: Concurrent queues
+
+    private func add(_ message: @escaping Message, toLane lane: Int) {
+        let isNew = self.state.withLock { state in
+            let isNew = state.lanes[lane] == nil
+            state.lanes[lane, default: []].append(message)
+            return isNew
+        }
+        if isNew { self.schedule(lane: lane) }
+    }
+
+    private func schedule(lane: Int) {
+        self.queue.addOperation(MessageOperation { self.runNext(ofLane: lane) })
+    }
+
+    private func runNext(ofLane lane: Int) {
+        let next = self.state.withLock { $0.lanes[lane]?.popFirst() }
+        next?()
+        let isEmpty = self.state.withLock { state in
+            let isEmpty = state.lanes[lane]?.isEmpty ?? true
+            if isEmpty { state.lanes[lane] = nil }
+            return isEmpty
+        }
+        if !isEmpty { self.schedule(lane: lane) }
+    }
+
     // MARK: Delegate calls
 
     /// Calls `method` on the first delegate that implements it.
     /// - Returns: `false` if none can; nothing is scheduled then.
     @discardableResult
     func notify(
-        _ delegates: [DelegateProxy], _ method: DelegateMethod, _ call: @escaping @Sendable (DelegateProxy) -> Void
+        _ delegates: [DelegateProxy], of task: URLSessionTask? = nil, _ method: DelegateMethod,
+        _ call: @escaping @Sendable (DelegateProxy) -> Void
     ) -> Bool {
         let delegates = delegates.filter { $0.mayImplement(method) }
         guard !delegates.isEmpty else { return false }
-        self.add { delegates.notifyFirst(method, call) }
+        self.add(of: task) { delegates.notifyFirst(method, call) }
         return true
     }
 
@@ -97,27 +129,29 @@ final class DelegateQueue: Sendable {
                 .map { (request, $0) }
         }
         guard !calls.isEmpty else { return completion(nil) }
-        self.add {
+        self.add(of: task) {
             // The question may come from a step that outlived the task, and the delegate has had its last call.
             let hasEnded = task.metadata.withLock { $0.state } == .completed
-            guard hasEnded else { return self.ask(calls[...], completion) }
+            guard hasEnded else { return self.ask(calls[...], about: task, completion) }
             if let late { completion(late) }
         }
     }
 
     private func ask<Answer: Sendable>(
-        _ calls: ArraySlice<(DelegateRequest<Answer>, DelegateProxy)>,
+        _ calls: ArraySlice<(DelegateRequest<Answer>, DelegateProxy)>, about task: URLSessionTask,
         _ completion: @escaping @Sendable (Answer?) -> Void
     ) {
         guard let (request, delegate) = calls.first else { return completion(nil) }
         let handler = OneShotHandler<Answer> { completion($0) }
         if delegate.notify(request.method, { request.call(delegate, handler) }) { return }
-        guard delegate.mayImplement(request.asyncMethod) else { return self.ask(calls.dropFirst(), completion) }
+        guard delegate.mayImplement(request.asyncMethod) else {
+            return self.ask(calls.dropFirst(), about: task, completion)
+        }
         Task {
             if let answer = await delegate.ask(request.asyncMethod, { await request.callAsync(delegate) }) {
                 completion(answer)
             } else {
-                self.add { self.ask(calls.dropFirst(), completion) }
+                self.add(of: task) { self.ask(calls.dropFirst(), about: task, completion) }
             }
         }
     }

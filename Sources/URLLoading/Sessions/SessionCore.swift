@@ -213,7 +213,7 @@ final class SessionCore: Sendable {
         of task: URLSessionTask, _ error: URLError?, _ record: TaskMetricsRecord, session: URLSession
     ) {
         let endedAt = ContinuousInstant.now
-        self.delegateQueue.add {
+        self.delegateQueue.add(of: task) {
             task.complete(error)
             let delegates = self.delegates(for: task)
             delegates.notifyFirst(.metrics) { delegate in
@@ -230,7 +230,7 @@ final class SessionCore: Sendable {
 
     /// Completes a task without a delegate call.
     func endSilently(_ task: URLSessionTask, session: URLSession) {
-        self.delegateQueue.add {
+        self.delegateQueue.add(of: task) {
             task.mutate(\.state) { $0.state = .completed }
             task.metadata.withLock { $0.delegate = nil }
             self.taskEnded(task, of: session)

@@ -42,7 +42,9 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {  // Not final;
     ///   - configuration: copied; later changes have no effect on the session.
     ///   - delegate: retained until the session is invalid.
     ///   - queue: runs the delegate's methods and all completion handlers; `nil` creates a serial queue. On a
-    ///     concurrent queue they run in any order. They run also after `cancelAllOperations` of the queue.
+    ///     concurrent queue the delegate's methods for one task run in order, one at a time; those for different tasks
+    ///     and the completion handlers of stream and WebSocket tasks run in any order. They run also after
+    ///     `cancelAllOperations` of the queue.
     public init(
         configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?,
         delegateQueue queue: OperationQueue?

@@ -73,7 +73,7 @@ final class DownloadSink: Sendable {
     }
 
     private func notifyProgress(_ loader: TaskLoader) {
-        loader.core.delegateQueue.notify(loader.contentDelegates, .wroteData) { delegate in
+        loader.core.delegateQueue.notify(loader.contentDelegates, of: loader.task, .wroteData) { delegate in
             guard let task = loader.task as? URLSessionDownloadTask else { return }
             let (written, total) = self.state.withLock { state in
                 defer { (state.unreported, state.isScheduled) = (0, false) }
@@ -203,7 +203,7 @@ extension TaskLoader {
     private func notifyResumed(at offset: Int64, expected: Int64) {
         guard let task = self.task as? URLSessionDownloadTask else { return }
         let session = self.session
-        self.core.delegateQueue.notify(self.contentDelegates, .resumedAtOffset) { delegate in
+        self.core.delegateQueue.notify(self.contentDelegates, of: task, .resumedAtOffset) { delegate in
             delegate.download?.urlSession(
                 session, downloadTask: task, didResumeAtOffset: offset, expectedTotalBytes: expected)
         }
@@ -222,7 +222,7 @@ extension TaskLoader {
     func cancelled(producingResumeData handler: @escaping @Sendable (Data?) -> Void) {
         self.core.executor.execute {
             self.failKeepingResumeData(LoadFailure.error(.cancelled, url: self.task.latestRequest?.url)) { data in
-                self.core.delegateQueue.add { handler(data) }
+                self.core.delegateQueue.add(of: self.task) { handler(data) }
             }
         }
     }

@@ -185,7 +185,7 @@ extension TaskLoader {
 
     private func enqueueForDelegate(_ data: Data, wireBytes: Int) {
         guard self.window.append(data, wireBytes: wireBytes, coalesces: self.coalescesContent) else { return }
-        self.core.delegateQueue.add { self.deliverWindow() }
+        self.core.delegateQueue.add(of: self.task) { self.deliverWindow() }
     }
 
     /// On the delegate queue.

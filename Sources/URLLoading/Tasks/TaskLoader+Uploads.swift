@@ -7,7 +7,7 @@ extension TaskLoader {
     func cancelled(producingUploadData handler: @escaping @Sendable (Data?) -> Void) {
         self.core.executor.execute {
             self.failKeepingUpload(LoadFailure.error(.cancelled, url: self.task.currentRequest?.url)) { data in
-                self.core.delegateQueue.add { handler(data) }
+                self.core.delegateQueue.add(of: self.task) { handler(data) }
             }
         }
     }

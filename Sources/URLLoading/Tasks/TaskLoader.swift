@@ -217,7 +217,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
 
     /// Calls the delegate on its queue, in order. The result of an awaited task waits for the call.
     func notifyDelegate(_ method: DelegateMethod, _ call: @escaping @Sendable (DelegateProxy) -> Void) {
-        if self.core.delegateQueue.notify(self.delegates, method, call) { self.hasNotified = true }
+        if self.core.delegateQueue.notify(self.delegates, of: self.task, method, call) { self.hasNotified = true }
     }
 
     /// Wraps `work` so that it runs on the loop, and only if the task has not ended.
@@ -292,7 +292,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
         // The new task holds the delegate from here on.
         old.metadata.withLock { $0.delegate = nil }
         let session = self.session
-        self.core.delegateQueue.notify(self.delegates, .becameDownload) { delegate in
+        self.core.delegateQueue.notify(self.delegates, of: new, .becameDownload) { delegate in
             delegate.data?.urlSession(session, dataTask: old, didBecome: new)
         }
         self.startFile(response)
@@ -378,9 +378,9 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
             // No call for a delegate comes before the result, so that need not wait for the delegate queue.
             task.complete(error)
             handler(error == nil ? sink.data : nil, self.response, error)
-            return core.delegateQueue.add { self.release() }
+            return core.delegateQueue.add(of: task) { self.release() }
         }
-        core.delegateQueue.add {
+        core.delegateQueue.add(of: task) {
             if error == nil { self.notifyDownloadFinished(sink) }
             // The delegate has used the file; it must be gone before the completion call.
             if self.consumer.isDelegate { sink.discard() }

@@ -155,6 +155,37 @@ struct MessageOrderTests {
         session.invalidateAndCancel()
     }
 
+    /// While it handles the data, it runs other tasks of the session to their ends.
+    private final class BusyDelegate: NSObject, URLSessionDataDelegate, Sendable {
+        let log = EventLog()
+
+        func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+            guard let url = dataTask.originalRequest?.url else { return }
+            self.log.add("data begins")
+            for _ in 0..<5 {
+                let isLoaded = DispatchSemaphore(value: 0)
+                session.dataTask(with: url) { _, _, _ in isLoaded.signal() }.resume()
+                if isLoaded.wait(timeout: .now() + 120) == .timedOut { self.log.add("stuck") }
+            }
+            self.log.add("data ends")
+        }
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            self.log.add("complete")
+        }
+    }
+
+    @Test func messagesOfATaskAreInOrderOnAConcurrentQueue() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let delegate = BusyDelegate()
+        let session = URLSession.test(delegate)
+        session.delegateQueue.maxConcurrentOperationCount = 4
+        session.dataTask(with: server.url()).resume()
+        #expect(await delegate.log.has("complete"))
+        #expect(delegate.log.names == ["data begins", "data ends", "complete"])
+        session.invalidateAndCancel()
+    }
+
     @Test func messagesOfAllTasksComeOneAtATime() async throws {
         let server = try await WebServer()
         server.on("/") { .chunked(["a", "b", $0.query]) }
