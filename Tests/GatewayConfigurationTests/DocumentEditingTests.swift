@@ -116,4 +116,18 @@ struct DocumentEditingTests {
                 "control.tls false",
             ])
     }
+
+    @Test(arguments: [
+        ("control: {transfers: {background: a}}", "control: {transfers: {background: b}}", true),
+        ("control: {transfers: {max-memory: 1MiB}}", "control: {transfers: {max-memory: 2MiB}}", false),
+        ("control: {hosts: [a]}", "control: {hosts: [a], transfers: {background: b}}", true),
+        ("loops: 2", "loops: 2\ncontrol: {hosts: [a]}", false),
+        ("loops: 2", "loops: 2\ncontrol: {hosts: [a], keep-handshakes: true}", true),
+        ("loops: 2\ncontrol: {transfers: {background: b}}", "loops: 2", true),
+        ("cluster: 'redis://a:1'", "cluster: {redis: 'redis://b:1'}", true),
+    ])
+    func differenceNeedsARestartIfAnyKeyInItDoes(_ before: String, _ after: String, _ needsRestart: Bool) throws {
+        let changes = ConfigurationChange.between(try self.document(before), try self.document(after))
+        #expect(changes.flatMap(\.members).map(\.needsRestart) == [needsRestart])
+    }
 }

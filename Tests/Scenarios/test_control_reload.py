@@ -1,6 +1,7 @@
 """A reload changes the control plane's tokens, scopes, targets, certificates and limits without a restart."""
 
 import hashlib
+import re
 import secrets
 import signal
 
@@ -124,6 +125,21 @@ def test_a_reload_reports_changes_that_need_a_restart(sluice, tmp_path):
     # Access does not widen: the new address would need no token, the current one still does.
     control.by(None).get("/v1/connections").problem(401, "unauthorized")
     assert control.list() == []
+
+
+@pytest.mark.parametrize("reload", [by_signal, by_request])
+def test_a_reload_logs_which_settings_change_at_the_next_start(sluice, tmp_path, reload):
+    one = Configured(sluice, tmp_path, control={"closed-connections": 10})
+    one.control_settings.update({"closed-connections": 20, "request-rate": "1000/s"})
+    one.write(**{"loops": 1, "log-level": "debug"})
+    reload(one, one.control)
+    line = one.gateway.wait_log("changed at the next start only: ")
+    named = re.search('only: ([^"]*)', line).group(1).split(", ")
+    assert sorted(named) == ["control.closed-connections", "log-level", "loops"]
+    # The next reload changes nothing, and says nothing.
+    start = len(one.gateway.log.all())
+    reload(one, one.control)
+    assert not [text for text in one.gateway.log.all()[start:] if "next start" in text]
 
 
 def test_a_reload_that_fails_changes_nothing(sluice, tmp_path, authority):

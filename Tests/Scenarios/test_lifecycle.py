@@ -480,6 +480,24 @@ def test_a_second_signal_ends_the_drain_at_once(bridge, listener):
 
 # -- SIGHUP
 
+def test_sighup_during_a_drain_is_logged_and_ignored(sluice, tmp_path, listener):
+    file = configuration.write(
+        tmp_path / "sluice.yaml", [configuration.listener("raw", "tcp://127.0.0.1:0", route="far")],
+        [configuration.route("far", listener.url("tcp"))], drain_timeout="600s")
+    gateway = sluice("serve", "--config", file)
+    near = Wire.connect(gateway.address())
+    near.send(b"held")
+    far = listener.accept()
+    assert far.receive(4) == b"held"
+    gateway.signal(signal.SIGTERM)
+    eventually(lambda: refuses(gateway), "the drain has begun")
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_log("not reloaded: the gateway is stopping")
+    gateway.signal(signal.SIGTERM)
+    gateway.wait(within=5)
+    assert gateway.trapped() is None
+
+
 def two_routes(tmp_path, first, second, **more):
     return configuration.write(
         tmp_path / "sluice.yaml",

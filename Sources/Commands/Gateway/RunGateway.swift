@@ -131,7 +131,7 @@ private struct Service {
     // MARK: Reloading
 
     private func beginReload(_ state: inout State) {
-        guard !state.isStopping else { return }
+        guard !state.isStopping else { return self.log.log("not reloaded: the gateway is stopping", level: .warning) }
         guard !state.isReloading else {
             state.reloadsAgain = true
             return

@@ -71,14 +71,23 @@ package struct ConfigurationChange: Sendable {
 extension ConfigurationChange.Member {
     /// Whether the change takes effect only at the next start: settings outside the lists that are read only then.
     package var needsRestart: Bool {
-        guard case .key(let first)? = self.path.steps.first, let key = ConfigurationSchema.whole.key(first) else {
-            return false
+        Self.needsRestart(
+            self.path.steps[...], in: ConfigurationSchema.whole, [self.before, self.after].compactMap { $0 })
+    }
+
+    /// - Parameters:
+    ///   - steps: the path of the change below `section`; if empty, each key that one of `values` sets counts.
+    ///   - values: before and after the change.
+    private static func needsRestart(
+        _ steps: ArraySlice<ConfigurationKeyPath.Step>, in section: ConfigurationSchema.Section,
+        _ values: [DocumentNode]
+    ) -> Bool {
+        guard case .key(let name)? = steps.first else {
+            return values.flatMap(\.entries).contains { Self.needsRestart([.key($0.key)], in: section, [$0.value]) }
         }
-        guard case .section(let section) = key.form else { return key.needsRestart }
-        guard case .key(let second)? = self.path.steps.dropFirst().first else {
-            return section.keys.contains(where: \.needsRestart)
-        }
-        return section.key(second)?.needsRestart ?? true
+        guard let key = section.key(name) else { return false }
+        guard case .section(let inner) = key.form, !key.needsRestart else { return key.needsRestart }
+        return Self.needsRestart(steps.dropFirst(), in: inner, values)
     }
 }
 

@@ -132,7 +132,17 @@ package actor RunningConfiguration {
         } catch {
             throw .cannotRun(error)
         }
-        return Outcome(changes: ConfigurationChange.between(former.document, located.document), snapshot: next)
+        let changes = ConfigurationChange.between(former.document, located.document)
+        if !isDryRun { self.logDelayed(changes) }
+        return Outcome(changes: changes, snapshot: next)
+    }
+
+    /// Logs the settings that keep their values until the next start.
+    private func logDelayed(_ changes: [ConfigurationChange]) {
+        let members = changes.filter { $0.section == nil }.flatMap(\.members).filter(\.needsRestart)
+        guard !members.isEmpty else { return }
+        let keys = members.map(\.path.description).joined(separator: ", ")
+        self.gateway.shared.log.log("changed at the next start only: \(keys)", level: .warning)
     }
 }
 
