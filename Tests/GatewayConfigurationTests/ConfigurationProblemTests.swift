@@ -157,6 +157,24 @@ struct ConfigurationProblemTests {
             "4:10: listeners[1].name: expected a name that no other listener has, found \"a\", the name of listeners[0]; choose another",
             "4:21: listeners[1].listen: expected an address that no other listener has, found *:1, taken by listeners[0]; "
                 + "choose another port or address"),
+        ProblemCase(
+            """
+            control: {address: "http://127.0.0.1:1"}
+            routes: [{name: r, path: /, target: echo}]
+            listeners:
+            - {name: a, listen: "ws://127.0.0.2:1"}
+            - {name: b, listen: "ws://127.0.0.1:1"}
+            """,
+            "1:20: control.address: expected an address that no listener has, found 127.0.0.1:1, taken by listeners[1]; "
+                + "choose another port or address"),
+        ProblemCase(
+            """
+            control: {address: "unix:///run/a"}
+            routes: [{name: r, path: /, target: echo}]
+            listeners: [{name: a, listen: "ws+unix:///run/a"}]
+            """,
+            "1:20: control.address: expected an address that no listener has, found /run/a, taken by listeners[0]; "
+                + "choose another port or address"),
     ]
 
     static let routes: [ProblemCase] = [

@@ -102,6 +102,16 @@ package enum ListenAddress: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
+extension ListenAddress {
+    /// The control plane's address.
+    init(_ address: ControlSettings.Address) {
+        switch address {
+        case .tcp(let address, let port): self = .tcp(address, port: port)
+        case .unix(let path, let mode): self = .unix(path: path, mode: mode)
+        }
+    }
+}
+
 extension IPAddress {
     /// 0.0.0.0 or ::, which stand for all addresses of their family.
     fileprivate var isUnspecified: Bool { self == .v4(0) || self == .v6(high: 0, low: 0) }

@@ -80,6 +80,25 @@ package struct ConfigurationValidator {
             }
             self.validateRoute(of: listener, at: path.key(ListenerKey.route))
         }
+        self.validateControlAddress()
+    }
+
+    /// Without a configured address, the gateway starts without a control plane instead.
+    private func validateControlAddress() {
+        let path = Self.control.key("address")
+        guard self.configuration.control.isExplicit, self.problems.isValid(path),
+            let address = self.configuration.control.address
+        else { return }
+        let listeners = self.configuration.listeners.enumerated()
+        let conflict = listeners.first { index, listener in
+            listener.address.overlaps(ListenAddress(address))
+                && self.problems.isValid(Self.listeners.index(index).key(ListenerKey.listen))
+        }
+        guard let conflict else { return }
+        self.problems.add(
+            at: path, expected: "an address that no listener has",
+            found: "\(address), taken by \(Self.listeners.index(conflict.offset))",
+            remedy: "choose another port or address")
     }
 
     /// A `ws` or `wss` listener must have a route. Checked last, and only if the routes have no problem.

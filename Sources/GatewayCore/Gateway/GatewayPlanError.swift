@@ -47,7 +47,31 @@ package struct GatewayPlanError: Error, Hashable, Sendable {
         case .otherProcessListens: "stop it, or choose another address"
         case .otherFile: "remove it, or choose another address"
         case .otherListener, .noAddress: "choose another address"
-        case .system, .file, .mode, .tls, .tokenKeys, .server: ""
+        case .system(let error): self.section?.remedy(listening: error) ?? ""
+        case .file, .mode, .tls, .tokenKeys, .server: ""
+        }
+    }
+}
+
+extension GatewayPlanError.Section {
+    /// What to do if the system refuses its address; `nil` if there is no advice.
+    fileprivate func remedy(listening error: SystemError) -> String? {
+        guard let isSocketFile = self.isSocketFile else { return nil }
+        switch error {
+        case .addressNotAvailable: return "no network interface has this address: choose another, or * for all"
+        case .noSuchFile, .notDirectory: return "create its directory, or choose another path"
+        case .accessDenied where isSocketFile: return "check the permissions of its directory"
+        case .accessDenied: return "choose a port above 1023, or grant CAP_NET_BIND_SERVICE"
+        default: return nil
+        }
+    }
+
+    /// Whether its address is that of a Unix socket; `nil` without an address.
+    private var isSocketFile: Bool? {
+        switch self {
+        case .listener(_, .unix?), .control(.unix?): true
+        case .listener(_, .tcp?), .listener(_, .tcpAny?), .control(.tcp?): false
+        case .listener, .control, .upstream, .tokens, .cluster: nil
         }
     }
 }
