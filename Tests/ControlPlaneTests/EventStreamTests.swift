@@ -36,6 +36,20 @@ struct EventStreamTests {
         #expect(closed["labels"] == JSONValue(text: #"{"team":"blue"}"#))
     }
 
+    @Test func eventsThatAreThereAlreadyAreSentTogether() async throws {
+        for _ in 0..<4 { _ = try await self.gateway.open(self.gateway.raw) }
+        // Both ends of each connection are connections of the gateway.
+        let target = "/v1/events?after=0&type=opened&limit=8"
+        #expect(try await self.events(target).count == 8)
+        let exchange = HTTPExchange(self.gateway.control)
+        defer { exchange.close() }
+        try await exchange.send(Array("GET \(target) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8))
+        let text = String(decoding: try await exchange.receiveToEnd(), as: UTF8.self)
+        #expect(text.ranges(of: "event: opened\n").count == 8)
+        // A chunk's size is a line that ends with CRLF; events end with LF.
+        #expect(text.ranges(of: "\r\nid: ").count == 1)
+    }
+
     @Test func missedEventsAreSentAfterTheLastEventID() async throws {
         var ids: [String] = []
         for _ in 0..<4 { ids.append(try await self.gateway.open(self.gateway.raw)) }

@@ -62,10 +62,10 @@ struct EventsResource: Sendable {
             while true {
                 switch await reader.next() {
                 case .events(let events):
-                    for event in events {
+                    try await writer.writeEvents(events) { event in
                         let id = reader.position(of: event)
-                        try await writer.writeEvent(
-                            EventWriter.json(event, at: id), textID: id, type: event.kind.rawValue)
+                        return EventStream.Item(
+                            data: EventWriter.json(event, at: id), id: id, type: event.kind.rawValue)
                     }
                 case .gap(let missed):
                     let id = reader.last.text
@@ -219,8 +219,30 @@ private struct EventReader: Sendable {
 
 /// A response body of Server-Sent Events.
 enum EventStream {
+    struct Item {
+        /// A single line.
+        let data: [UInt8]
+        let id: String?
+        let type: String
+    }
+
     struct Writer {
+        /// Bytes from which on no further event is added to a write.
+        private static let pieceSize = 64 << 10
+
         fileprivate var body: any ResponseBodyWriter
+
+        /// Writes events together: each write costs a turn of the event loop that serves all connections.
+        mutating func writeEvents<Source>(_ events: some Sequence<Source>, _ item: (Source) -> Item) async throws {
+            var buffer = ByteBuffer()
+            for event in events {
+                Self.add(item(event), to: &buffer)
+                guard buffer.readableBytes >= Self.pieceSize else { continue }
+                try await self.body.write(buffer)
+                buffer = ByteBuffer()
+            }
+            if buffer.readableBytes > 0 { try await self.body.write(buffer) }
+        }
 
         /// - Parameter data: a single line.
         mutating func writeEvent(_ data: [UInt8], id: UInt64?, type: String) async throws {
@@ -229,11 +251,15 @@ enum EventStream {
 
         mutating func writeEvent(_ data: [UInt8], textID id: String?, type: String) async throws {
             var buffer = ByteBuffer()
-            if let id { buffer.writeString("id: \(id)\n") }
-            buffer.writeString("event: \(type)\ndata: ")
-            buffer.writeBytes(data)
-            buffer.writeString("\n\n")
+            Self.add(Item(data: data, id: id, type: type), to: &buffer)
             try await self.body.write(buffer)
+        }
+
+        private static func add(_ item: Item, to buffer: inout ByteBuffer) {
+            if let id = item.id { buffer.writeString("id: \(id)\n") }
+            buffer.writeString("event: \(item.type)\ndata: ")
+            buffer.writeBytes(item.data)
+            buffer.writeString("\n\n")
         }
 
         /// Sends an empty comment as a heartbeat.

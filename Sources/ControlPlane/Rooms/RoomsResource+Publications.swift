@@ -262,10 +262,11 @@ extension RoomsResource {
                 if !bounds.isReached(count) { try await writer.writeComment() }
                 continue
             }
-            for event in events.prefix(bounds.remaining(after: count)) {
+            let permitted = events.prefix(bounds.remaining(after: count))
+            count += permitted.count
+            try await writer.writeEvents(permitted) { event in
                 let written = RoomWriter.event(event)
-                try await writer.writeEvent(written.data, textID: written.id, type: written.type)
-                count += 1
+                return EventStream.Item(data: written.data, id: written.id, type: written.type)
             }
         }
     }
