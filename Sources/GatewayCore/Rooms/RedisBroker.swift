@@ -436,12 +436,14 @@ extension RedisBroker: RedisClientDelegate {
             return
         case nil: break
         }
-        if feed.isLoading, message.position != nil { return }
         let received = feed.shared.receive(
             message.content, plain: message.plain, origin: message.origin, position: message.position,
-            now: self.rooms.now)
+            isLoading: feed.isLoading, now: self.rooms.now)
         switch received {
         case .delivered(let loops): self.distribute(loops, feed.shared)
+        case .begun(let loops):
+            self.distribute(loops, feed.shared)
+            if !feed.isLoading { self.load(feed, isWhole: true) }
         case .gap: self.load(feed)
         case .ignored: break
         }

@@ -553,23 +553,33 @@ extension SharedRoom {
         case delivered([(loop: Int, cost: Int)])
         /// Messages before it are missing, or its stream is another one: what the cluster keeps must be loaded.
         case gap
+        /// As `delivered`, and the history begins with it, because the policy keeps one only now. The cluster may have more.
+        case begun([(loop: Int, cost: Int)])
         /// It was received before, or nobody is here.
         case ignored
     }
 
     /// A message that some node published.
-    /// - Parameter position: of a publication that the cluster keeps; else `nil`.
+    /// - Parameters:
+    ///   - position: of a publication that the cluster keeps; else `nil`.
+    ///   - isLoading: whether what the cluster keeps is being loaded, such publications among it.
     func receive(
         _ content: RoomMessage.Content, plain: RoomMessage.Plain?, origin: RoomMessage.Origin?,
-        position: StreamPosition?, now: Duration
+        position: StreamPosition?, isLoading: Bool = false, now: Duration
     ) -> Received {
         self.state.withLock { state in
             guard state.source == .open else { return .ignored }
             guard case .publication(let publication) = content, let position, state.policy.keepsHistory else {
                 return .delivered(Self.append(content, plain: plain, origin: origin, to: &state))
             }
-            guard let own = state.counted.history?.position, own.epoch == position.epoch else { return .gap }
-            if position.offset <= own.offset { return .ignored }
+            guard let own = state.counted.history?.position else {
+                let former = StreamPosition(offset: position.offset &- 1, epoch: position.epoch)
+                state.counted.history = RoomHistory(
+                    position: former, publications: [], floor: former.offset, policy: state.policy, now: now)
+                return .begun(Self.deliver(publication, plain, origin, now, to: &state))
+            }
+            guard isLoading || own.epoch == position.epoch else { return .gap }
+            if isLoading || position.offset <= own.offset { return .ignored }
             guard position.offset == own.offset + 1 else { return .gap }
             return .delivered(Self.deliver(publication, plain, origin, now, to: &state))
         }

@@ -1,5 +1,8 @@
 import Cluster
+import GatewayConfiguration
+import GatewayCore
 import RedisEngine
+import Rooms
 import Testing
 
 /// What nodes read of the histories in Redis.
@@ -88,6 +91,41 @@ struct ClusterHistoryTests {
         let first = try #require(history.offsets.first)
         #expect(history.offsets == Array(first...55) && history.newest == 55)
         #expect(history.offsets.count >= 30)
+        scene.finish()
+    }
+
+    /// A reload of one node after the other, with members in the room.
+    @Test(arguments: [[0, 1], [1, 0]])
+    func membersMissNothingWhenTheirRoomBeginsToKeepAHistory(_ reloaded: [Int]) throws {
+        let scene = try ClusterScene(loops: [1, 1], clients: 0, rooms: [], plainMembers: [Self.room, Self.room])
+        let (writer, reader) = (scene.plainMembers[0], scene.plainMembers[1])
+        let settings = scene.nodes.map(\.shared.hub.currentSettings)
+        for (node, settings) in zip(scene.nodes, settings) {
+            var former = settings
+            former.policies[0].historySize = 0
+            node.shared.hub.apply(former)
+        }
+        try scene.connect(writer, to: 0)
+        try scene.connect(reader, to: 1)
+        scene.pass(.seconds(1))
+        var last = 0
+        for node in [nil] + reloaded {
+            if let node { scene.nodes[node].shared.hub.apply(settings[node]) }
+            for _ in 0..<8 {
+                last += 1
+                #expect(writer.publish(last))
+                scene.pass(.milliseconds(1))
+            }
+            scene.pass(.seconds(1))
+            #expect(reader.stays.map(\.received) == [Array(1...last)])
+        }
+        #expect(scene.plainMembers.flatMap(\.complaints) == [] && scene.redis.complaints == [])
+        // The nodes have all that Redis keeps, not only what came after their reload.
+        let epoch = try #require(scene.redis.stream(of: Self.room)?.epoch)
+        for node in scene.nodes.indices {
+            let client = try scene.recover([Self.room: (epoch, 0)], from: node)
+            #expect(client.complaints == [] && client.counts["unrecovered"] == nil)
+        }
         scene.finish()
     }
 
