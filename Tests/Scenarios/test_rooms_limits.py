@@ -378,6 +378,19 @@ def test_a_client_without_a_protocol_has_the_user_of_its_request(serve):
         banned.expect_close(1008)
 
 
+def test_a_client_without_a_protocol_loses_its_room_when_its_user_is_banned_from_all(serve):
+    service = serve(**{"user-header": "X-User"})
+    with connect(service.gateway.address(), "/chat/a", headers=[("X-User", "bob")]) as bob:
+        with connect(service.gateway.address(), "/chat/a", headers=[("X-User", "ada")]) as plain:
+            eventually(lambda: service.metric("sluice_room_members") == 2, "both are in the room")
+            service.control.post("/v1/users/ada:ban", {}).expect(200)
+            plain.expect_close(1008)
+        with connect(service.gateway.address(), "/chat/a") as nobody:
+            eventually(lambda: service.metric("sluice_room_members") == 2, "the others are in the room")
+            bob.text("to all others")
+            nobody.expect_text("to all others")
+
+
 @pytest.mark.parametrize("path", ["/v1/rooms/a", "/v1/users/ada"], ids=["in the room", "everywhere"])
 def test_a_muted_client_without_a_protocol_is_closed_when_it_speaks(serve, path):
     service = serve(**{"user-header": "X-User"})

@@ -219,13 +219,38 @@ package struct RoomOperations: Sendable {
         self.hub.moderation.all(now: self.hub.now)
     }
 
-    /// Removes the clients from all their rooms; their connections stay.
+    /// Removes the clients from all their rooms; their connections stay, except those without a protocol.
     /// - Returns: how many connections.
     package func unsubscribeFromAll(_ selection: ClientSelection) async -> Int {
-        await self.visit(selection) { session in
+        let count = await self.visit(selection) { session in
             for channel in session.channels { session.unsubscribe(channel, .server) }
             return nil
         }.count
+        return count + (await self.removePlainMembers(selection))
+    }
+
+    /// Removes clients without a protocol, which the registry of users does not have.
+    /// - Returns: how many.
+    private func removePlainMembers(_ selection: ClientSelection) async -> Int {
+        // Anonymous users are found by `client` only.
+        guard !selection.user.isEmpty || selection.client != nil else { return 0 }
+        let matches = Self.matches(selection)
+        var count = 0
+        for loopGateway in self.loopGateways {
+            let names = await loopGateway.perform { Array($0.rooms.rooms.keys) }
+            for start in stride(from: 0, to: names.count, by: Self.batch) {
+                let batch = names[start..<min(start + Self.batch, names.count)]
+                count += await loopGateway.perform { gateway in
+                    let members = batch.flatMap { name in
+                        gateway.rooms.subscriptions(in: name).values.filter { member in
+                            !(member.subscriber is RoomSession) && member.info.map(matches) ?? false
+                        }
+                    }
+                    return members.count { $0.removeFromRoom() }
+                }
+            }
+        }
+        return count
     }
 
     // MARK: Following
