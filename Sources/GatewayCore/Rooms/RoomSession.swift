@@ -42,6 +42,8 @@ final class RoomSession {
     private static let commandWork = TurnBudget.frame * 4
     /// Commands that wait for their results, above which no further one is performed.
     private static let pendingLimit = 128
+    /// The same for commands whose results may have 16 MiB each.
+    private static let pendingReadLimit = 8
 
     private(set) weak var connection: (any RoomConnection)?
     let rooms: LoopRooms
@@ -60,6 +62,8 @@ final class RoomSession {
     private var waitsForRoom = false
     /// Too many commands wait for their results, or `connect` for its answer.
     private var waitsForResults = false
+    /// Commands under way that read presence or histories.
+    private var pendingReads = 0
     /// Reading is paused because commands wait.
     private var holdsReading = false
     private var isPerforming = false
@@ -151,7 +155,9 @@ final class RoomSession {
                 self.waitsForOutput = true
                 return self.awaitProgress()
             }
-            guard self.client.pendingCount < Self.pendingLimit, !self.client.isConnecting else {
+            guard self.client.pendingCount < Self.pendingLimit, self.pendingReads < Self.pendingReadLimit,
+                !self.client.isConnecting
+            else {
                 self.flush()
                 self.waitsForResults = true
                 return self.holdReading()
@@ -211,7 +217,8 @@ final class RoomSession {
     private func completed(_ event: (inout RoomClient) -> Void) {
         guard !self.isPerforming else { return event(&self.client) }
         self.change(event)
-        guard self.waitsForResults, self.client.pendingCount < Self.pendingLimit / 2, !self.client.isConnecting
+        guard self.waitsForResults, self.client.pendingCount < Self.pendingLimit / 2,
+            self.pendingReads < Self.pendingReadLimit / 2, !self.client.isConnecting
         else { return }
         self.waitsForResults = false
         self.resumeCommands()
@@ -344,7 +351,9 @@ final class RoomSession {
 
     private func presence(_ number: UInt32, _ channel: String) {
         self.with(channel, number) { room, done in
+            self.pendingReads += 1
             self.rooms.broker.presence(of: room) { [self] in
+                self.pendingReads -= 1
                 done()
                 if case .success(let clients) = $0 { self.loop.spend(TurnBudget.frame * clients.count) }
                 self.completed(number, $0) { .presence(number: number, $0) }
@@ -363,7 +372,9 @@ final class RoomSession {
 
     private func history(_ number: UInt32, _ request: Command.HistoryRequest) {
         self.with(request.channel, number) { room, done in
+            self.pendingReads += 1
             self.rooms.broker.history(of: room, request) { [self] in
+                self.pendingReads -= 1
                 done()
                 self.completed(number, $0) { page in
                     self.loop.spend(page.publications.reduce(0) { $0 + TurnBudget.frame + $1.data.bytes.count })

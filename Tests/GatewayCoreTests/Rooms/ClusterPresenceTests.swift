@@ -129,6 +129,25 @@ struct ClusterPresenceTests {
         scene.finish()
     }
 
+    /// Each of them may have 16 MiB, and is answered only when it is complete.
+    @Test func fewListsAreReadForOneClientAtTheSameTime() throws {
+        let scene = try ClusterScene(loops: [1], clients: 1, rooms: [Self.room])
+        #expect(try scene.gather())
+        func listCount() -> Int { scene.redis.counts["list"] ?? 0 }
+        let before = listCount()
+        scene.redis.pause(for: .seconds(1))
+        for _ in 0..<40 { scene.clients[0].askForPresence() }
+        scene.pass(.milliseconds(50))
+        #expect(listCount() == before)
+        // Redis executes what has come.
+        scene.redis.heal()
+        #expect(listCount() > before && listCount() <= before + 8)
+        for _ in 0..<100 where listCount() < before + 40 { scene.pass(.milliseconds(20)) }
+        #expect(listCount() == before + 40)
+        #expect(scene.clients[0].complaints == [] && scene.clients[0].presenceErrors == [])
+        scene.finish()
+    }
+
     @Test func clientEntersWithoutBeingListedWhileRedisIsLost() throws {
         let scene = try ClusterScene(loops: [1], clients: 2, rooms: [Self.room])
         let (first, late) = (scene.clients[0], scene.clients[1])
