@@ -14,6 +14,8 @@ listeners:
 routes:
   - {name: programs, path: /connection/websocket, target: rooms}
 rooms:
+  user-header: X-User
+  max-connections-per-user: 2
   policies:
     - {name: all, pattern: "*", presence: true}
 """
@@ -60,5 +62,21 @@ def test_clients_that_have_expired_are_removed_where_nobody_asks_for_them(node, 
             await ann.subscribe("a")
             await bob.subscribe("a")
             assert redis.command("HLEN", LISTED) == redis.command("ZCARD", EXPIRIES) == "2"
+
+    asyncio.run(run())
+
+
+def test_a_node_with_a_shorter_presence_time_leaves_the_clients_of_others_listed(sluice, tmp_path, redis):
+    first, = start_nodes(sluice, tmp_path, CONFIGURATION, redis, "a")
+    shorter = CONFIGURATION.replace("node: NAME", "node: NAME, presence-time: 3s")
+    second, = start_nodes(sluice, tmp_path, shorter, redis, "b")
+
+    async def run():
+        async with Client(first, "ada") as ann, Client(second, "ada") as bob:
+            await ann.subscribe("a")
+            await bob.subscribe("a")
+            # The first one renews its clients after 20 seconds.
+            for key in [LISTED, EXPIRIES, "sluice:user:{ada}"]:
+                assert int(redis.command("PTTL", key)) > 20_000, key
 
     asyncio.run(run())

@@ -266,6 +266,16 @@ package enum RoomScripts {
         end
         """
 
+    /// Lets the keys last for this time at least: nodes whose `presence-time` changes have different ones for a while.
+    /// - Parameter argument: number of the argument with the time, in milliseconds.
+    private static func keep(for argument: Int) -> String {
+        """
+        for _, key in ipairs(KEYS) do
+          if redis.call('PTTL', key) < tonumber(ARGV[\(argument)]) then redis.call('PEXPIRE', key, ARGV[\(argument)]) end
+        end
+        """
+    }
+
     /// Lists clients in a room until they expire, and removes up to 1000 that have: rooms of which nobody asks for the
     /// clients would keep them for as long as somebody is in the room.
     ///
@@ -280,8 +290,7 @@ package enum RoomScripts {
           redis.call('ZADD', KEYS[2], string.format('%.0f', now + ARGV[1]), ARGV[index])
         end
         \(removeExpired)
-        redis.call('PEXPIRE', KEYS[1], ARGV[1])
-        redis.call('PEXPIRE', KEYS[2], ARGV[1])
+        \(keep(for: 1))
         if ARGV[2] ~= '' then redis.call(ARGV[4], ARGV[3], '0  ' .. ARGV[2]) end
         return 1
         """)
@@ -338,7 +347,7 @@ package enum RoomScripts {
           end
           redis.call('ZADD', KEYS[1], string.format('%.0f', now + ARGV[2]), ARGV[index])
         end
-        redis.call('PEXPIRE', KEYS[1], ARGV[2])
+        \(keep(for: 2))
         return 1
         """)
 }
