@@ -10,6 +10,8 @@ final class RedisPresence {
 
     private let client: RedisClient
     private let cluster: RoomCluster
+    /// Rooms whose clients are being listed, by their keys, with callers for whom they are listed anew after that.
+    private var listings: [[UInt8]: [RoomCompletion<[ClientInfo]>]] = [:]
     /// Clients of users whose connections are limited.
     private var registered: [String: Set<String>] = [:]
 
@@ -55,8 +57,27 @@ final class RedisPresence {
         self.client.publish(RoomScripts.message(envelope), on: keys.channel) { _ in }
     }
 
+    /// Lists a room for one caller after the other, or for several together: a large room takes much of Redis' time.
     /// - Parameter complete: with the clients in the order of their identifiers; `tooLarge` above the cluster's limit.
-    func clients(in keys: RoomKeys, _ complete: @escaping (Result<[ClientInfo], RoomBrokerError>) -> Void) {
+    func clients(in keys: RoomKeys, _ complete: @escaping RoomCompletion<[ClientInfo]>) {
+        guard self.listings[keys.presence] == nil else {
+            // The list that is being read may lack a client that the caller knows to be there.
+            self.listings[keys.presence]?.append(complete)
+            return
+        }
+        self.list(keys, for: [complete])
+    }
+
+    private func list(_ keys: RoomKeys, for callers: [RoomCompletion<[ClientInfo]>]) {
+        self.listings[keys.presence] = []
+        self.readClients(in: keys) { [self] result in
+            let later = self.listings.removeValue(forKey: keys.presence) ?? []
+            if !later.isEmpty { self.list(keys, for: later) }
+            for caller in callers { caller(result) }
+        }
+    }
+
+    private func readClients(in keys: RoomKeys, _ complete: @escaping RoomCompletion<[ClientInfo]>) {
         let limit = self.cluster.presenceLimit
         var clients: [String: ClientInfo] = [:]
         var size = 0

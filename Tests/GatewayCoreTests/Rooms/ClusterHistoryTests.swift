@@ -94,6 +94,25 @@ struct ClusterHistoryTests {
         scene.finish()
     }
 
+    /// Each of them may have 16 MiB, and is answered only when it is complete.
+    @Test func fewHistoriesAreReadForOneClientAtTheSameTime() throws {
+        let scene = try ClusterScene(loops: [1], clients: 1, rooms: [Self.room])
+        #expect(try scene.gather())
+        let client = scene.clients[0]
+        func readCount() -> Int { scene.redis.counts["read"] ?? 0 }
+        let before = readCount()
+        scene.redis.pause(for: .seconds(1))
+        for _ in 0..<40 { client.askForHistory(of: Self.room, limit: 10) }
+        scene.pass(.milliseconds(50))
+        #expect(readCount() == before)
+        // Redis executes what has come.
+        scene.redis.heal()
+        #expect(readCount() > before && readCount() <= before + 8)
+        for _ in 0..<100 where client.histories.count < 40 { scene.pass(.milliseconds(20)) }
+        #expect(client.histories.count == 40 && client.complaints == [])
+        scene.finish()
+    }
+
     /// A reload of one node after the other, with members in the room.
     @Test(arguments: [[0, 1], [1, 0]])
     func membersMissNothingWhenTheirRoomBeginsToKeepAHistory(_ reloaded: [Int]) throws {

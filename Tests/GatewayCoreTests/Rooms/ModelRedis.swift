@@ -348,6 +348,7 @@ final class ModelRedis {
             return .error("ERR unknown script")
         }
         if digest == RoomScripts.list.digest { self.count("list") }
+        if digest == RoomScripts.read.digest { self.count("read") }
         outcome.stored.map { self.everStored.append($0) }
         if before.entryCount + (outcome.stored?.epoch.isEmpty == false ? 1 : 0) > self.store.entryCount {
             self.noteMissing(before, isRemoval: isRemoval, keys)
