@@ -1,4 +1,5 @@
 import Cluster
+import DequeModule
 import RedisEngine
 import Rooms
 import StreamTransport
@@ -12,6 +13,9 @@ final class RedisPresence {
     private let cluster: RoomCluster
     /// Rooms whose clients are being listed, by their keys, with callers for whom they are listed anew after that.
     private var listings: [[UInt8]: [RoomCompletion<[ClientInfo]>]] = [:]
+    /// Give callers their lists. A large one takes milliseconds for each.
+    private var answers: Deque<() -> Void> = []
+    private var answersInNextTurn = false
     /// Clients of users whose connections are limited.
     private var registered: [String: Set<String>] = [:]
 
@@ -73,8 +77,16 @@ final class RedisPresence {
         self.readClients(in: keys) { [self] result in
             let later = self.listings.removeValue(forKey: keys.presence) ?? []
             if !later.isEmpty { self.list(keys, for: later) }
-            for caller in callers { caller(result) }
+            for caller in callers { self.answers.append { caller(result) } }
+            if !self.answersInNextTurn { self.answer() }
         }
+    }
+
+    /// Calls as many callers as the turn's budget allows, at least one.
+    private func answer() {
+        repeat { self.answers.popFirst()?() } while !self.answers.isEmpty && !self.client.loop.budgetIsSpent
+        self.answersInNextTurn = !self.answers.isEmpty
+        if self.answersInNextTurn { self.client.loop.inNextTurn(self) }
     }
 
     private func readClients(in keys: RoomKeys, _ complete: @escaping RoomCompletion<[ClientInfo]>) {
@@ -169,4 +181,9 @@ final class RedisPresence {
     func renew(_ clients: some Sequence<String>, of user: String, _ complete: @escaping RedisCompletion) {
         self.count(clients, of: user, limit: .max, complete)
     }
+}
+
+extension RedisPresence: TurnEndTarget {
+    func turnEnded() {}
+    func nextTurnBegan() { self.answer() }
 }
