@@ -36,11 +36,14 @@ struct ClientRegistrationTests {
             return
         }
         #expect(scene.client.isConnecting && join.channel == "a")
+        // No ping precedes the reply: its answer would wait with the other commands.
+        #expect(scene.client.deadline(at: scene.now) == nil)
         scene.client.joined("a", .success(RoomClient.JoinResult(position: StreamPosition())), at: scene.now)
         guard case .send(.connect(1, _))? = scene.actions().first else {
             Issue.record("no reply")
             return
         }
+        #expect(scene.client.deadline(at: scene.now) == .seconds(25))
         // Only one answer counts.
         scene.client.registered(false, at: scene.now)
         #expect(scene.actions().isEmpty && scene.client.isConnected && !scene.client.isConnecting)

@@ -191,7 +191,6 @@ package struct RoomClient: Sendable {
         self.grant = grant
         let requests = PendingConnect.requests(self.grant.subscriptions, request.subscriptions)
         guard requests.count <= self.settings.maximumSubscriptions else { return self.close(.channelLimit) }
-        self.nextPing = now.elapsed + self.settings.pingInterval
         self.findFirstExpiry()
         self.phase = .registering(number: number, requests)
         self.act(.register(self.info))
@@ -236,6 +235,7 @@ package struct RoomClient: Sendable {
     private mutating func finishConnecting(_ now: Instant) {
         guard case .connecting(let pending) = self.phase, pending.remaining.isEmpty else { return }
         self.phase = .connected
+        self.nextPing = now.elapsed + self.settings.pingInterval
         var result = Reply.ConnectResult()
         result.client = self.identifier
         result.version = self.settings.version

@@ -95,6 +95,23 @@ struct ConnectionLimitTests {
         scene.finish()
     }
 
+    /// Its rooms are entered when Redis has listed the client.
+    @Test func commandsThatCameWithConnectWaitForTheRoomsOfTheConnection() throws {
+        let settings = ["user-header: X-User", "personal-room: \"#{user}\""]
+        let scene = try ClusterScene(loops: [1], clients: 1, rooms: ["x"], settings: settings)
+        let client = scene.clients[0]
+        client.user = "ada"
+        // Until the node is connected to Redis.
+        scene.pass(.seconds(1))
+        scene.redis.pause(for: .milliseconds(500))
+        try scene.connect(client, to: 0)
+        for _ in 0..<10 { scene.pass(.milliseconds(40)) }
+        #expect(client.isConnected && client.counts["replies to connect"] == nil)
+        for _ in 0..<20 where !client.isInAllRooms { scene.pass(.milliseconds(100)) }
+        #expect(client.isInAllRooms && client.counts["replies to connect"] == 1 && client.counts["connects"] == 1)
+        scene.finish()
+    }
+
     @Test func clientConnectsWhileRedisIsLost() throws {
         let (scene, _, first) = try self.cluster()
         scene.redis.pause(for: .seconds(1))
