@@ -65,7 +65,8 @@ extension PlainRoomMember {
                 case .failure(.notMade(let error)): refused(self, .notMade(error))
                 case .failure(.away), .failure(.notReady): refused(self, .away)
                 }
-                self.resumeReading()
+                // A room that is behind has paused it again.
+                if self.subscription?.isPaused != true { self.resumeReading() }
             })
     }
 

@@ -130,6 +130,26 @@ struct ChatRoomTests {
         chat.scene.finish()
     }
 
+    /// Nothing is read before a member has entered. That it has does not mean that the room takes more.
+    @Test func memberThatEntersWhileAnotherLoopLagsBehindIsPausedAtOnce() throws {
+        let chat = try ChatScene(receiveBuffer: 1 << 20)
+        let speaker = try chat.client(on: 0)
+        let far = try chat.client(on: 1)
+        let late = try chat.connection(on: 0)
+        chat.gateway.stalled.insert(1)
+        self.flood(speaker)
+        chat.runFor(.seconds(1))
+        late.peer.send(RawWebSocketPeer.request(to: "/chat/x"))
+        _ = try #require(chat.scene.head(late))
+        self.flood(late)
+        chat.runFor(.seconds(1))
+        #expect(late.peer.unsentBytes > 4 << 20)
+        #expect(chat.gateway.shared.hub.bytesUnderWay <= 3 << 20)
+        chat.gateway.stalled.remove(1)
+        #expect(chat.run { self.hears(far, 2 * Self.floodBytes()) })
+        chat.scene.finish()
+    }
+
     @Test func roomContinuesWhenAPausedSenderLeaves() throws {
         let chat = try ChatScene()
         let speaker = try chat.client(on: 0)

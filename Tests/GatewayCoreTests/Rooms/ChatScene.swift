@@ -63,6 +63,19 @@ final class ChatScene {
         throw ChatSceneFailure.loopNotMet
     }
 
+    /// A connection to this loop on which nothing is sent yet.
+    func connection(on loop: Int) throws -> RawWebSocketPeer {
+        for _ in 0..<64 {
+            let before = self.gateway.parts[loop].loop.watchedCount
+            let peer = try self.scene.client(1001)
+            self.scene.settle()
+            if self.gateway.parts[loop].loop.watchedCount > before { return RawWebSocketPeer(peer, isClient: true) }
+            peer.reset()
+            self.scene.settle()
+        }
+        throw ChatSceneFailure.loopNotMet
+    }
+
     /// A member of room `lobby` that speaks in lines.
     func stream(on loop: Int) throws -> ScriptedPeer {
         for _ in 0..<64 {
