@@ -271,8 +271,8 @@ final class PlainStreamMember: TransportConsumer {
     func start(_ task: StreamTask) {
         self.task = task
         task.attach(self)
+        // Reading begins when it has entered.
         self.join(self.room, ClientInfo(client: self.client)) { member, _ in member.fail() }
-        task.resumeReading()
     }
 
     func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {

@@ -32,6 +32,22 @@ struct ClusterPresenceTests {
         scene.finish()
     }
 
+    /// Its room is entered when Redis has listed it.
+    @Test func whatAStreamSendsBeforeItHasEnteredIsPublished() throws {
+        let scene = try ClusterScene(loops: [1], clients: 0, rooms: [], plainMembers: ["lobby"])
+        let reader = scene.plainMembers[0]
+        try scene.connect(reader, to: 0)
+        scene.pass(.seconds(1))
+        scene.redis.pause(for: .milliseconds(200))
+        let stream = try scene.stream(to: 0)
+        stream.send(#"{"n":1}"# + "\n" + #"{"n":2}"# + "\n")
+        for _ in 0..<5 { scene.pass(.milliseconds(20)) }
+        #expect(reader.stays.map(\.received) == [[]])
+        for _ in 0..<20 { scene.pass(.milliseconds(50)) }
+        #expect(reader.stays.map(\.received) == [[1, 2]] && reader.complaints == [])
+        scene.finish()
+    }
+
     /// The commands of the loop that renews and of the loop with the client go to Redis by two connections.
     @Test(arguments: 1...8 as ClosedRange<UInt64>)
     func clientThatLeavesDuringARenewalIsNotListed(_ seed: UInt64) throws {

@@ -72,9 +72,11 @@ final class ClusterScene {
         return """
             listeners:
               - {name: web, listen: "ws://10.1.0.\(node + 1):1001"}
+              - {name: raw, listen: "tcp://10.1.0.\(node + 1):1002", route: lobby}
             routes:
               - {name: programs, path: /rooms, target: rooms}
               - {name: chat, path: "/chat/{room}", target: chat}
+              - {name: lobby, target: chat, framing: lines}
             rooms:
               max-recovery: 100000
             \(self.settings)
@@ -114,10 +116,16 @@ final class ClusterScene {
         self.nodes[index] = try self.makeNode(index)
     }
 
-    private func peer(of node: Int) throws -> RawWebSocketPeer {
-        let address = SocketAddress.ipv4(address: 0x0A01_0001 + UInt32(node), port: 1001)
-        return RawWebSocketPeer(try self.host.connect(to: address), isClient: true)
+    private func connect(to node: Int, port: UInt16) throws -> ScriptedPeer {
+        try self.host.connect(to: .ipv4(address: 0x0A01_0001 + UInt32(node), port: port))
     }
+
+    private func peer(of node: Int) throws -> RawWebSocketPeer {
+        RawWebSocketPeer(try self.connect(to: node, port: 1001), isClient: true)
+    }
+
+    /// A member of room `lobby` that speaks in lines.
+    func stream(to node: Int) throws -> ScriptedPeer { try self.connect(to: node, port: 1002) }
 
     func connect(_ client: ClusterClient, to node: Int) throws {
         if !client.isConnected { client.connect(try self.peer(of: node)) }
