@@ -35,12 +35,26 @@ struct ConfigurationBoundsTests {
         #expect(self.problems([UInt8](keys.utf8)).count == 1)
     }
 
+    @Test(arguments: [17, 1001]) func problemOfDeepNestingNamesTheLimit(depth: Int) throws {
+        let text = "a: " + String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+        let problem = try #require(self.problems([UInt8](text.utf8)).first)
+        #expect(problem.hasPrefix("c.yaml:1:"))
+        #expect(problem.hasSuffix(": expected at most 16 levels and 50000 values, found more"))
+    }
+
     @Test func aliasBombIsRefused() {
         let levels =
             ["a: &a [x, x]"]
             + (1..<30).map { "a\($0): &a\($0) [*a\($0 == 1 ? "" : "\($0 - 1)"), *a\($0 == 1 ? "" : "\($0 - 1)")]" }
         #expect(
             self.problems([UInt8](levels.joined(separator: "\n").utf8)) == [
+                "c.yaml: expected at most 16 aliases (*name), found more; write some values out in full"
+            ])
+        // YAML ends lines at the separators of Unicode too.
+        let separated = levels.joined(separator: "\n").replacing(" *", with: "\u{2028}*")
+            .replacing("[*", with: "[\u{85}*")
+        #expect(
+            self.problems([UInt8](separated.utf8)) == [
                 "c.yaml: expected at most 16 aliases (*name), found more; write some values out in full"
             ])
         // As many as may be, five levels of three: each value is looked at, and there are few of them.

@@ -32,6 +32,9 @@ enum YAMLDocument {
         do {
             // The basic resolver keeps every scalar as text.
             return try Yams.compose(yaml: text, .basic, .default, .utf8)
+        } catch YamlError.parser(_, let problem, let mark, _) where problem.hasPrefix("Maximum nesting level") {
+            // The parser has a limit of its own, and a text about it that names one of its functions.
+            throw Self.tooLarge(.file(file, line: mark.line, column: mark.column))
         } catch let error as YamlError {
             throw YAMLErrorMapping.problem(error, text: text, file: file)
         } catch {
@@ -44,10 +47,7 @@ enum YAMLDocument {
     ) throws(ConfigurationProblem) -> DocumentNode {
         let origin = Self.origin(node, file: file)
         values += 1
-        guard depth < Self.maximumDepth, values <= Self.maximumValues else {
-            throw Self.problem(
-                origin, expected: "at most \(Self.maximumDepth) levels and \(Self.maximumValues) values", found: "more")
-        }
+        guard depth < Self.maximumDepth, values <= Self.maximumValues else { throw Self.tooLarge(origin) }
         switch node {
         case .scalar(let scalar):
             return DocumentNode(Self.isEmpty(scalar) ? .empty : .scalar(scalar.string), origin: origin)
@@ -87,12 +87,19 @@ enum YAMLDocument {
         ConfigurationProblem(origin: origin, keyPath: .root, expected: expected, found: found, remedy: remedy)
     }
 
-    /// An upper bound of the number of aliases: each `*` that begins a word, in quoted text and comments as well.
+    private static func tooLarge(_ origin: ConfigurationOrigin) -> ConfigurationProblem {
+        Self.problem(
+            origin, expected: "at most \(Self.maximumDepth) levels and \(Self.maximumValues) values", found: "more")
+    }
+
+    /// An upper bound of the number of aliases: each `*` that begins a word, in quoted text and comments as well. The
+    /// line ends of Unicode count as line ends, like every character beyond ASCII.
     private static func aliases(in bytes: [UInt8]) -> Int {
         var count = 0
         var previous = UInt8(ascii: "\n")
         for (index, byte) in bytes.enumerated() {
-            if byte == UInt8(ascii: "*"), " \t\r\n[]{},:?-".utf8.contains(previous), index + 1 < bytes.count,
+            if byte == UInt8(ascii: "*"), previous >= 0x80 || " \t\r\n[]{},:?-".utf8.contains(previous),
+                index + 1 < bytes.count,
                 NameText.isAlphanumeric(bytes[index + 1]) || bytes[index + 1] == 0x5F || bytes[index + 1] == 0x2D
             {
                 count += 1
