@@ -233,6 +233,33 @@ def test_the_check_reports_every_unusable_certificate_with_its_key(tmp_path, aut
     assert got.returncode == CONFIGURATION and got.stderr.startswith("--ca: ") and str(junk) in got.stderr, got
 
 
+def test_a_fifo_in_place_of_a_named_file_is_reported_and_not_waited_for(sluice, tmp_path, server_certificate):
+    """A FIFO that nobody writes to would block the start, and each later reload."""
+    certificate, key = map(str, server_certificate)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+
+    def written(certificate):
+        return configuration.write(
+            tmp_path / "sluice.yaml",
+            [configuration.listener("tls", "tls://127.0.0.1:0", route="echo", tls={"certificate": certificate, "key": key})],
+            [configuration.route("echo", "echo")])
+
+    # A link to it, relative to the directory in which the program runs.
+    (tmp_path / "link").symlink_to(fifo)
+    for name, command in itertools.product([str(fifo), "link"], ["check", "serve"]):
+        got = process.run(command, "--config", written(name), cwd=tmp_path)
+        assert got.returncode == CONFIGURATION, got
+        assert "listeners[0].tls.certificate: " in got.stderr and "other than a regular file" in got.stderr, got
+    gateway = sluice("serve", "--config", written(certificate))
+    written(str(fifo))
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_log("not reloaded.*other than a regular file")
+    written(certificate)
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_log('"reloaded ')
+
+
 def test_the_check_reports_a_wrong_or_missing_key_password(tmp_path, server_certificate):
     import subprocess
     certificate, key = map(str, server_certificate)

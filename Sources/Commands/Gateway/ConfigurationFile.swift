@@ -31,9 +31,10 @@ enum ConfigurationFile {
     ///
     /// - Throws: `UnusableFiles` with one line per invalid file.
     static func audit(_ located: LocatedConfiguration) throws {
-        let unreadable = FileAudit.files(of: located).filter { self.problem($0.path, $0.use) != nil }.map(\.path)
+        let unreadable = FileAudit.files(of: located).filter { self.namedFileProblem($0.path, $0.use) != nil }
+            .map(\.path)
         let problems =
-            FileAudit(check: self.problem).problems(in: located)
+            FileAudit(check: self.namedFileProblem).problems(in: located)
             + MaterialAudit(located, except: Set(unreadable)).problems()
         guard problems.isEmpty else { throw UnusableFiles(problems) }
     }
@@ -43,8 +44,13 @@ enum ConfigurationFile {
         var settings = RunningConfiguration.Settings()
         if case .file(let path, _) = source { settings.read = { try self.read(path) } }
         settings.adjust = { source.adjust(&$0) }
-        settings.check = { self.problem($0, $1) }
+        settings.check = { self.namedFileProblem($0, $1) }
         return settings
+    }
+
+    /// A file that the configuration names is read more than once, also by reloads: a FIFO would block them all.
+    private static func namedFileProblem(_ path: String, _ use: FileUse) -> FileProblem? {
+        self.problem(path, use) ?? (self.kind(path) == .typeUnknown ? .notAFile : nil)
     }
 
     private static func problem(_ path: String, _ use: FileUse) -> FileProblem? {
@@ -68,10 +74,12 @@ enum ConfigurationFile {
     }
 
     /// A regular file or a link to one: opening a FIFO would block.
-    private static func isRegular(_ path: String) -> Bool {
-        let target = (path as NSString).resolvingSymlinksInPath
-        let kind = try? FileManager.default.attributesOfItem(atPath: target)[.type] as? FileAttributeType
-        return kind == .typeRegular
+    private static func isRegular(_ path: String) -> Bool { self.kind(path) == .typeRegular }
+
+    /// The type of the file that a path or a link leads to; `typeUnknown` is a FIFO, `nil` no file with a name.
+    private static func kind(_ path: String) -> FileAttributeType? {
+        let target = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
+        return try? FileManager.default.attributesOfItem(atPath: target)[.type] as? FileAttributeType
     }
 
     private static func text(of problem: FileProblem) -> String {
