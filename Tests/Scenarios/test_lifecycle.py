@@ -601,6 +601,32 @@ def test_sighup_reloads_certificates(sluice, authority, tmp_path):
     held.expect_text("still here")
 
 
+@pytest.mark.parametrize("dates, found", [
+    ({"ends": "20210101000000Z"}, "has expired"), ({"starts": "20490101000000Z"}, "is not valid yet")], ids=["expired", "early"])
+def test_a_certificate_outside_its_validity_is_logged_at_start_and_reload(sluice, authority, tmp_path, dates, found):
+    (bound,) = dates
+    valid, outdated = authority.issue(f"renewed-{bound}"), authority.issue(f"outdated-{bound}", **dates)
+
+    def write(leaf):
+        tls = {"certificate": str(leaf[0]), "key": str(leaf[1])}
+        return configuration.write(
+            tmp_path / "sluice.yaml", [configuration.listener("web", "wss://127.0.0.1:0", tls=tls)],
+            [configuration.route("echo", "echo", path="/echo")])
+
+    gateway = sluice("serve", "--config", write(outdated))
+    pattern = rf"listeners\[0\]\.tls\.certificate: .*{found}: .*{outdated[0].name}"
+    gateway.wait_log(pattern)
+    start = len(gateway.log.all())
+    write(valid)
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_log("reloaded ", start=start)
+    assert not [line for line in gateway.log.all()[start:] if found in line]
+    start = len(gateway.log.all())
+    write(outdated)
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_log(pattern, start=start)
+
+
 def test_sighup_opens_and_closes_listeners(sluice, tmp_path):
     def write(*names):
         return configuration.write(

@@ -109,6 +109,15 @@ struct MaterialTests {
         #expect(error?.kind == .unreadableCredentials)
     }
 
+    @Test(arguments: [
+        (-7200, -3600, CertificateValidity.expired), (3600, 7200, .notYetValid), (-3600, 3600, .valid),
+    ])
+    func validityIsThatOfTheCertificateNow(_ from: Int, _ until: Int, _ validity: CertificateValidity) throws {
+        var profile = TestCertificateProfile("server.test", names: ["server.test"])
+        (profile.validFrom, profile.validUntil) = (from, until)
+        #expect(try Fixture.identity(TestCertificate(profile)).validity == validity)
+    }
+
     private func withDirectory(_ body: (String) throws -> Void) throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)

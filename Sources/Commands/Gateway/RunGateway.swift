@@ -24,6 +24,7 @@ func runGateway(_ located: LocatedConfiguration, source: ConfigurationSource) as
     let events = ServiceEvents()
     let startup = try await GatewayStart(located, configuration, source: source, log: log) { events.add($0) }
     logDescriptorLimit(descriptors, for: configuration, log: log)
+    for problem in MaterialAudit(located).outdated() { log.log(problem.description, level: .warning) }
     let watchdog = Watchdog(log: log)
     watchdog.notify("READY=1\nSTATUS=serving")
     startup.control?.phase = .ready

@@ -133,8 +133,18 @@ package actor RunningConfiguration {
             throw .cannotRun(error)
         }
         let changes = ConfigurationChange.between(former.document, located.document)
-        if !isDryRun { self.logDelayed(changes) }
+        if !isDryRun {
+            self.logDelayed(changes)
+            self.logOutdated(located)
+        }
         return Outcome(changes: changes, snapshot: next)
+    }
+
+    /// Logs certificates that have expired or are not valid yet.
+    private func logOutdated(_ located: LocatedConfiguration) {
+        for problem in MaterialAudit(located).outdated() {
+            self.gateway.shared.log.log(problem.description, level: .warning)
+        }
     }
 
     /// Logs the settings that keep their values until the next start.

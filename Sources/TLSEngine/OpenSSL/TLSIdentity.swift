@@ -120,6 +120,14 @@ public final class TLSIdentity: Sendable {
         unsafe EVP_PKEY_free(self.key)
     }
 
+    /// The certificate's period of validity, by the system's clock.
+    package var validity: CertificateValidity {
+        // 1 is after now, -1 is now or before it, 0 is no readable time.
+        if unsafe X509_cmp_current_time(X509_get0_notAfter(self.certificate)) < 0 { return .expired }
+        if unsafe X509_cmp_current_time(X509_get0_notBefore(self.certificate)) > 0 { return .notYetValid }
+        return .valid
+    }
+
     /// The key algorithm (RSA, EC, …): a server may present one certificate of each type.
     var keyType: Int32 { unsafe EVP_PKEY_get_base_id(self.key) }
 
@@ -131,6 +139,13 @@ public final class TLSIdentity: Sendable {
     func install(onContext context: OpaquePointer) -> Bool {
         unsafe SSL_CTX_use_cert_and_key(context, self.certificate, self.key, self.chain, 1) == 1
     }
+}
+
+/// Whether a certificate is within its period of validity (RFC 5280 §4.1.2.5).
+package enum CertificateValidity: Sendable {
+    case valid
+    case expired
+    case notYetValid
 }
 
 /// The client identity that the caller provided in response to a certificate request.
