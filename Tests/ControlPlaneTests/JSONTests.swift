@@ -166,6 +166,29 @@ struct JSONTests {
     }
 
     @Test(arguments: [
+        #"{"url":01}"#, #"{"url":-}"#, #"{"url":1.}"#, #"{"url":1e}"#, #"{"url":"\x"}"#, #"{"url":"\u12"}"#,
+        #"{"labels":{"a":+1}}"#, "{\"url\":\"\u{1}\"}",
+    ])
+    func malformedValueIsMalformedJSON(_ text: String) {
+        let problem = #expect(throws: ControlProblem.self) {
+            try JSONBody.decode(OpenRequest.self, from: Array(text.utf8))
+        }
+        #expect(problem?.status == 400 && problem?.code == "malformed-json")
+    }
+
+    @Test(arguments: [
+        (#"{"url":1e999}"#, "/url"), (#"{"labels":{"a":"\ud800"}}"#, "/labels/a"),
+        ("\u{FEFF}{\"url\":1e999}", "/url"),
+    ])
+    func valueThatNothingHoldsIsPointedAt(_ text: String, _ pointer: String) {
+        let problem = #expect(throws: ControlProblem.self) {
+            try JSONBody.decode(OpenRequest.self, from: Array(text.utf8))
+        }
+        #expect(problem?.status == 422 && problem?.code == "invalid-value")
+        #expect(problem?.errors.map(\.pointer) == [pointer])
+    }
+
+    @Test(arguments: [
         #"{"data":{"a":1,"a":2}}"#, "\u{FEFF}{\"data\":1}",
         #"{"data":\#(String(repeating: "[", count: 100) + String(repeating: "]", count: 100))}"#,
     ])

@@ -30,9 +30,7 @@ package enum JSONBody {
     ///   one they take (RFC 8259 §4), so one that checked the request may have seen the other.
     static func request(_ bytes: [UInt8], passedOn: Set<String> = []) throws(ControlProblem) -> JSONValue {
         let value = try Self.value(bytes)
-        // The decoder skips a byte order mark too, as RFC 8259 §8.1 permits.
-        let start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
-        var reader = JSONReader(bytes, in: start..<bytes.count, maximumDepth: Self.depthLimit)
+        var reader = Self.reader(bytes)
         let repeated: String?
         do throws(JSONSyntaxError) {
             repeated = try Self.repeatedMember(&reader, passedOn: passedOn)
@@ -77,7 +75,8 @@ package enum JSONBody {
         return found
     }
 
-    /// - Throws: `ControlProblem` 400 for malformed JSON, 422 with a pointer for a number that is too large.
+    /// - Throws: `ControlProblem` 400 for malformed JSON, 422 with a pointer for a number that is too large and for text
+    ///   with half of a surrogate pair.
     static func value(_ bytes: [UInt8]) throws(ControlProblem) -> JSONValue {
         // UTF-8 only (RFC 8259 §8.1): the decoder would accept other encodings.
         guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil else {
@@ -86,8 +85,20 @@ package enum JSONBody {
         do {
             return try JSONDecoder().decode(JSONValue.self, from: Data(bytes))
         } catch {
-            throw ControlProblem(decoding: error)
+            // The decoder finds errors in numbers and strings only when it reads their values, as it does for this.
+            throw Self.isWellFormed(bytes) ? ControlProblem(decoding: error) : .malformedJSON
         }
+    }
+
+    private static func isWellFormed(_ bytes: [UInt8]) -> Bool {
+        var reader = Self.reader(bytes)
+        return (try? reader.skipValue()) != nil
+    }
+
+    private static func reader(_ bytes: [UInt8]) -> JSONReader {
+        // The decoder skips a byte order mark too, as RFC 8259 §8.1 permits.
+        let start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
+        return JSONReader(bytes, in: start..<bytes.count, maximumDepth: Self.depthLimit)
     }
 
     /// Whether `bytes` are an object with a member of one of these names.
