@@ -28,6 +28,7 @@ open class URLCache: NSObject, @unchecked Sendable {  // Not final; its lock gua
         URLCache(memoryCapacity: standardMemory, diskCapacity: standardDisk, directory: nil))
 
     private let stores: Mutex<Stores>
+    private let ownQueue = DispatchQueue(label: "URLLoading.cache")
 
     /// With the capacities and the directory of the shared cache.
     public override convenience init() {
@@ -35,7 +36,7 @@ open class URLCache: NSObject, @unchecked Sendable {  // Not final; its lock gua
     }
 
     /// - Parameters:
-    ///    ///   - memoryCapacity: in bytes; 0 stores nothing in memory.
+    ///   - memoryCapacity: in bytes; 0 stores nothing in memory.
     ///   - diskCapacity: in bytes; 0 stores nothing on disk.
     ///   - path: a directory used by this cache only; a relative path is below the program's cache directory. `nil`: a
     ///     directory below it.
@@ -79,7 +80,7 @@ open class URLCache: NSObject, @unchecked Sendable {  // Not final; its lock gua
         for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
     ) {
         let request = dataTask.currentRequest
-        DiskQueue.shared.async { completionHandler(request.flatMap { self.cachedResponse(for: $0) }) }
+        self.queue.async { completionHandler(request.flatMap { self.cachedResponse(for: $0) }) }
     }
 
     /// Removes the response stored under the task's current request.
@@ -192,6 +193,9 @@ open class URLCache: NSObject, @unchecked Sendable {  // Not final; its lock gua
 extension URLCache {
     /// Whether it may have methods of its own, which decide what it contains.
     var isCustom: Bool { type(of: self) != URLCache.self }
+
+    /// Runs the calls of loads, in order. Methods of a custom cache may block, which must not delay the loads of others.
+    var queue: DispatchQueue { self.isCustom ? self.ownQueue : DiskQueue.shared }
 
     /// Finds the response to a request of `task`. May read a file.
     /// - Parameters:

@@ -27,7 +27,7 @@ extension HTTPLoad {
         if cache.isCustom { self.publishRequest() }
         let found = self.awaiting { (load: HTTPLoad, found: CachedURLResponse?) in load.proceed(with: found) }
         let task = self.loader.task
-        DiskQueue.shared.async { cache.find(key, of: task, found) }
+        cache.queue.async { cache.find(key, of: task, found) }
     }
 
     private func proceed(with stored: CachedURLResponse?) {
@@ -94,7 +94,7 @@ extension HTTPLoad {
                 fields: fresh.fields, contentIsEncoded: response.expectedContentLength < 0),
             data: stored.data, userInfo: stored.userInfo, storagePolicy: stored.storagePolicy, entry: fresh)
         let (request, task) = (self.request, self.loader.task)
-        DiskQueue.shared.async { cache.store(renewed, for: request, of: task) }
+        cache.queue.async { cache.store(renewed, for: request, of: task) }
         self.deliver(renewed)
         return true
     }
@@ -123,7 +123,7 @@ extension HTTPLoad {
             method: method, status: response.statusCode, fields: response.httpFields)
         let targets = references.compactMap { URL(string: $0, relativeTo: url)?.absoluteURL }
             .filter { HTTPSemantics.Origin($0) == origin }
-        DiskQueue.shared.async {
+        cache.queue.async {
             for target in [url] + targets { cache.removeCachedResponse(for: URLRequest(url: target)) }
         }
     }
@@ -138,7 +138,7 @@ extension HTTPLoad {
                 // Stored before the task completes, so that the next load finds it.
                 guard let chosen, chosen.storagePolicy != .notAllowed else { return then() }
                 let (response, task) = (writer.completed(chosen), load.loader.task)
-                DiskQueue.shared.async {
+                writer.cache.queue.async {
                     writer.cache.store(response, for: writer.request, of: task)
                     self.core.executor.execute(then)
                 }

@@ -150,7 +150,7 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {  // Its v
             proposal,
             self.loader.awaiting { loader, chosen in
                 guard let chosen else { return loader.finished() }
-                DiskQueue.shared.async {
+                cache.queue.async {
                     cache.store(chosen, for: request, of: loader.task)
                     loader.core.executor.execute { loader.finished() }
                 }

@@ -96,6 +96,36 @@ struct CustomCacheTests {
         session.invalidateAndCancel()
     }
 
+    /// Answers when the test allows it.
+    private final class BlockingCache: URLCache, @unchecked Sendable {
+        let isAsked = Outcome<Bool>()
+        let mayAnswer = DispatchSemaphore(value: 0)
+        let wasAllowed = Outcome<Bool>()
+
+        override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
+            self.isAsked.give(true)
+            self.wasAllowed.give(self.mayAnswer.wait(timeout: .now() + 120) == .success)
+            return nil
+        }
+    }
+
+    @Test func blockedCacheDelaysNoLoadOfAnotherSession() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let cache = BlockingCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
+        let (session, other) = (URLSession.test { $0.urlCache = cache }, URLSession.test())
+        async let loaded = session.load(server.url())
+        _ = try await cache.isAsked.value()
+        let folder = try TemporaryFolder()
+        let file = folder.url.appendingPathComponent("a.txt")
+        try Data("from a file".utf8).write(to: file)
+        let text = try? await other.load(file).text
+        cache.mayAnswer.signal()
+        #expect(try await cache.wasAllowed.value() && text == "from a file")
+        #expect(try await loaded.text == "hello")
+        session.invalidateAndCancel()
+        other.invalidateAndCancel()
+    }
+
     @Test func responseIsStoredForItsTask() async throws {
         let server = try await WebServer(["/": .text("hello", ["Cache-Control: max-age=600"])])
         let cache = RecordingCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
