@@ -18,8 +18,13 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {  // Not final; its
         file: StorageLocation.cookies.appendingPathComponent(".cookies.shared"))
     private static let groupStorages = Mutex<[String: HTTPCookieStorage]>([:])
 
+    /// The `mainDocumentURL` of the task that `cookies(for:)` is called for; `nil` if the program calls it.
+    @TaskLocal private static var documentOfTask: URL?
+
     private let state: Mutex<State>
     private let fileWriter: CookieFileWriter?
+    /// Asks a custom storage, whose methods may block, for loads.
+    let queue = DispatchQueue(label: "URLLoading.cookies")
 
     /// An empty storage without a file.
     public override init() {
@@ -82,7 +87,9 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {  // Not final; its
     }
 
     /// The cookies for a same-site request of `URL`, in the order of the Cookie field.
-    open func cookies(for URL: URL) -> [HTTPCookie]? { self.cookies(for: URL, mainDocumentURL: nil) }
+    open func cookies(for URL: URL) -> [HTTPCookie]? {
+        self.cookies(for: URL, mainDocumentURL: Self.documentOfTask)
+    }
 
     /// The cookies for a request made by a document.
     /// - Parameter isNavigation: whether the request is a top-level navigation with a safe method.
@@ -122,12 +129,17 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {  // Not final; its
         self.setCookies(cookies, for: request?.url, mainDocumentURL: request?.mainDocumentURL)
     }
 
-    /// - Parameter completionHandler: receives the cookies for the task's current request; called synchronously.
+    /// - Parameter completionHandler: receives what `cookies(for:)` returns for the task's current request, without cookies
+    ///   that its `mainDocumentURL` excludes; called synchronously.
     open func getCookiesFor(
         _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
     ) {
         let request = task.currentRequest
-        completionHandler(request?.url.map { self.cookies(for: $0, mainDocumentURL: request?.mainDocumentURL) })
+        // By the method that a subclass may override.
+        let cookies = Self.$documentOfTask.withValue(request?.mainDocumentURL) {
+            request?.url.flatMap { self.cookies(for: $0) }
+        }
+        completionHandler(cookies)
     }
 
     /// All cookies, sorted by the descriptors.

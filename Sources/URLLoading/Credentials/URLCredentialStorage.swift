@@ -9,6 +9,8 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {  // Not final; 
 
     private let store: Mutex<CredentialStore>
     private let file: URL?
+    /// Asks a custom storage, whose methods may block, for loads.
+    let queue = DispatchQueue(label: "URLLoading.credentials")
 
     /// An empty storage without a file.
     public override init() {

@@ -13,7 +13,8 @@ extension SessionCore {
             return answer(storage?.defaultCredential(for: space))
         }
         let handler = OneShotHandler<URLCredential?> { found in self.executor.execute { answer(found) } }
-        storage.getDefaultCredential(for: space, task: task) { handler($0) }
+        // A storage that blocks must not stop the other tasks.
+        storage.queue.async { storage.getDefaultCredential(for: space, task: task) { handler($0) } }
     }
 
     /// Whether Negotiate may use the tickets of the process's user at `url` without the program's word.

@@ -367,7 +367,8 @@ final class SessionCore: Sendable {
     func askForCookies(of task: URLSessionTask, _ answer: @escaping @Sendable ([HTTPCookie]) -> Void) {
         let handler = OneShotHandler<[HTTPCookie]?> { answer($0 ?? []) }
         guard let storage = self.customCookieStorage else { return handler(nil) }
-        storage.getCookiesFor(task) { handler($0) }
+        // A storage that blocks must not stop the other tasks.
+        storage.queue.async { storage.getCookiesFor(task) { handler($0) } }
     }
 
     /// Stores the cookies of a response, if the request, the session and the cookie policy allow it.

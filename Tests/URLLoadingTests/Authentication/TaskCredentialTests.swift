@@ -139,6 +139,33 @@ struct TaskCredentialTests {
         #expect(asked.isEmpty)
     }
 
+    /// Has no credential, and answers when the test allows it.
+    private final class BlockingStorage: URLCredentialStorage, @unchecked Sendable {
+        let isAsked = Outcome<Bool>()
+        let mayAnswer = DispatchSemaphore(value: 0)
+        let wasAllowed = Outcome<Bool>()
+
+        override func defaultCredential(for space: URLProtectionSpace) -> URLCredential? {
+            self.isAsked.give(true)
+            self.wasAllowed.give(self.mayAnswer.wait(timeout: .now() + 120) == .success)
+            return nil
+        }
+    }
+
+    @Test func blockedStorageStopsNoOtherTask() async throws {
+        let guarded = try await BasicAuthenticationTests.server()
+        let server = try await WebServer(["/": .text("hello")])
+        let storage = BlockingStorage()
+        let session = URLSession.test { $0.urlCredentialStorage = storage }
+        async let refused = session.load(guarded.url())
+        _ = try await storage.isAsked.value()
+        let text = try? await session.load(server.url()).text
+        storage.mayAnswer.signal()
+        #expect(try await storage.wasAllowed.value() && text == "hello")
+        #expect(try await refused.status == 401)
+        session.invalidateAndCancel()
+    }
+
     @Test func asyncFormsAskTheMethodsForATask() async throws {
         let session = URLSession.test()
         let credential = URLCredential(user: "user", password: "passwd", persistence: .forSession)

@@ -117,6 +117,84 @@ struct CookieLoadingTests {
         session.invalidateAndCancel()
     }
 
+    /// Has one cookie for every URL, and keeps none.
+    private final class ConstantStorage: HTTPCookieStorage, @unchecked Sendable {
+        let log = EventLog()
+
+        override func cookies(for url: URL) -> [HTTPCookie]? {
+            let cookie = HTTPCookie(properties: [
+                .name: "own", .value: url.lastPathComponent, .originURL: url, .path: "/",
+            ])
+            return [cookie].compactMap(\.self) + (super.cookies(for: url) ?? [])
+        }
+
+        override func setCookies(_ cookies: [HTTPCookie], for url: URL?, mainDocumentURL: URL?) {
+            for cookie in cookies { self.log.add(cookie.name) }
+        }
+    }
+
+    @Test func cookiesAreThoseOfTheOverriddenMethods() async throws {
+        let server = try await self.server()
+        let storage = ConstantStorage()
+        let session = URLSession.test { $0.httpCookieStorage = storage }
+        _ = try await session.load(server.url("/set"))
+        _ = try await session.load(server.url("/get"))
+        #expect(server.requests.map { $0["Cookie"] } == ["own=set", "own=get"])
+        #expect(storage.log.names.first == "fr")
+        session.invalidateAndCancel()
+    }
+
+    @Test func documentOfTheTaskAppliesToASubclass() async throws {
+        final class Plain: HTTPCookieStorage, @unchecked Sendable {}
+        let server = try await self.server()
+        let storage = Plain()
+        let url = server.url("/get")
+        let strict = try #require(
+            HTTPCookie(properties: [
+                .name: "strict", .value: "1", .originURL: url, .path: "/",
+                .sameSitePolicy: HTTPCookieStringPolicy.sameSiteStrict,
+            ]))
+        storage.setCookie(strict)
+        let session = URLSession.test {
+            $0.httpCookieStorage = storage
+            $0.urlCache = nil
+        }
+        var request = URLRequest(url: url)
+        _ = try await session.load(request)
+        request.mainDocumentURL = URL(string: "http://other.test/")
+        _ = try await session.load(request)
+        #expect(server.requests.map { $0["Cookie"] } == ["strict=1", nil])
+        session.invalidateAndCancel()
+    }
+
+    /// Has no cookies, and answers when the test allows it.
+    private final class BlockingStorage: HTTPCookieStorage, @unchecked Sendable {
+        let isAsked = Outcome<Bool>()
+        let mayAnswer = DispatchSemaphore(value: 0)
+        let wasAllowed = Outcome<Bool>()
+
+        override func cookies(for url: URL) -> [HTTPCookie]? {
+            self.isAsked.give(true)
+            self.wasAllowed.give(self.mayAnswer.wait(timeout: .now() + 120) == .success)
+            return nil
+        }
+    }
+
+    @Test func blockedStorageStopsNoTaskWithoutCookies() async throws {
+        let server = try await self.server()
+        let storage = BlockingStorage()
+        let session = URLSession.test { $0.httpCookieStorage = storage }
+        async let waiting = session.load(server.url("/get"))
+        _ = try await storage.isAsked.value()
+        var request = URLRequest(url: server.url("/get"))
+        request.httpShouldHandleCookies = false
+        let status = try? await session.load(request).status
+        storage.mayAnswer.signal()
+        #expect(try await storage.wasAllowed.value() && status == 200)
+        #expect(try await waiting.status == 200)
+        session.invalidateAndCancel()
+    }
+
     final class RecordingStorage: HTTPCookieStorage, @unchecked Sendable {
         let log = EventLog()
 
