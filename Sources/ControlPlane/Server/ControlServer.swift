@@ -87,7 +87,8 @@ package final class ControlServer: Sendable {
             do {
                 try await group.run()
             } catch {
-                continuation.yield(.failure(GatewayPlanError(Self.cause(error), at: .control(at: address))))
+                continuation.yield(
+                    .failure(GatewayPlanError(Self.cause(error, at: address), at: .control(at: address))))
             }
             continuation.finish()
         }
@@ -120,9 +121,15 @@ package final class ControlServer: Sendable {
     }
 
     /// Without NIO's own text, which names the system call and its arguments.
-    private static func cause(_ error: any Error) -> GatewayPlanError.Cause {
+    private static func cause(_ error: any Error, at address: ControlSettings.Address) -> GatewayPlanError.Cause {
         if error is UnixDomainSocketPathWrongType { return .otherFile }
         guard let error = error as? IOError else { return .server("\(error)") }
+        // A link that leads nowhere: the HTTP server removes a socket that no process serves.
+        if case .unix(let path, _) = address, SystemError(error.errnoCode) == .addressInUse,
+            !SocketFile.isServed(path)
+        {
+            return .otherFile
+        }
         return GatewayPlanError.Cause(listening: SystemError(error.errnoCode))
     }
 
