@@ -35,8 +35,9 @@ final class EndpointSession {
             deflate: route.negotiated(acceptance), options: route.webSocketOptions, relay: relay)
         self.context.gateway.keepHandshake(self.context.key, matched.head, acceptance.response)
         self.begin(.webSocket(task))
-        relay.start(task)
         task.resumeReading()
+        // It may pause reading until it is ready.
+        relay.start(task)
     }
 
     private func begin(_ endpoint: RelayEndpoint) {

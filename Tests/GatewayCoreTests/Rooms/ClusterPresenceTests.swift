@@ -48,6 +48,23 @@ struct ClusterPresenceTests {
         scene.finish()
     }
 
+    @Test func whatAWebSocketSendsBeforeItHasEnteredIsPublished() throws {
+        let scene = try ClusterScene(loops: [1], clients: 0, rooms: [], plainMembers: ["lobby", "lobby"])
+        let (reader, speaker) = (scene.plainMembers[0], scene.plainMembers[1])
+        try scene.connect(reader, to: 0)
+        scene.pass(.seconds(1))
+        scene.redis.pause(for: .milliseconds(200))
+        try scene.connect(speaker, to: 0)
+        scene.pass(.milliseconds(20))
+        speaker.read()
+        #expect(speaker.publish(1) && speaker.publish(2))
+        for _ in 0..<4 { scene.pass(.milliseconds(20)) }
+        #expect(reader.stays.map(\.received) == [[]])
+        for _ in 0..<20 { scene.pass(.milliseconds(50)) }
+        #expect(reader.stays.map(\.received) == [[1, 2]] && reader.complaints == [])
+        scene.finish()
+    }
+
     /// The commands of the loop that renews and of the loop with the client go to Redis by two connections.
     @Test(arguments: 1...8 as ClosedRange<UInt64>)
     func clientThatLeavesDuringARenewalIsNotListed(_ seed: UInt64) throws {
