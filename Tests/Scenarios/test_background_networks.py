@@ -147,6 +147,8 @@ class Chaos:
         else:
             for number in self.background.programs():
                 os.kill(number, signal.SIGKILL)
+            # It may have been started so shortly before that it is not itself yet.
+            self.program.kill()
             self.program.communicate()
             # Marks in the log which completions one program has got.
             with open(self.background.files / "log", "a", encoding="ascii") as log:

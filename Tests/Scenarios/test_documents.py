@@ -69,5 +69,5 @@ def test_operations_documents_every_field_of_the_log(bridge):
 
 def test_documented_exit_codes_equal_those_of_the_help():
     codes = re.findall(r"^  (\d+)  ", gateway.run("--help").stdout, re.MULTILINE)
-    assert len(codes) == 6
+    assert len(codes) == 7
     assert re.findall(r"^\| (\d+) \|", (ARTICLES / "Operations.md").read_text(), re.MULTILINE) == codes
