@@ -284,15 +284,18 @@ final class LoopRoom {
         return nil
     }
 
-    /// Advances the member beyond the next message if it is a publication that the member's filter leaves out.
+    /// Advances a member with a filter beyond the next message if it is not for the member, or a publication that the filter
+    /// leaves out. `take` must not go on to a message that was not compared with the filter.
     /// - Returns: whether it is.
     func skipsUnwanted(for subscription: RoomSubscription) -> Bool {
         guard let filter = subscription.filter, subscription.next >= self.first, self.hasMore(for: subscription) else {
             return false
         }
-        guard !self.log[Int(subscription.next - self.first)].message.message.isWanted(by: filter) else { return false }
+        let message = self.log[Int(subscription.next - self.first)].message.message
+        let isReceived = subscription.receives(message, onLoop: self.loop)
+        if isReceived, message.isWanted(by: filter) { return false }
         subscription.next += 1
-        self.counters.add(to: .filtered)
+        if isReceived { self.counters.add(to: .filtered) }
         return true
     }
 

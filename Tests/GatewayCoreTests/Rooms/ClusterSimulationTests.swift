@@ -27,6 +27,13 @@ struct ClusterSimulationTests {
         }
     }
 
+    /// A member with a filter got what it leaves out, behind what had come before the member.
+    @Test func filterAppliesBehindMessagesFromBeforeTheMember() throws {
+        let load = try ClusterLoad(seed: 4532)
+        try load.run()
+        #expect(load.complaints == [])
+    }
+
     /// The simulation covers every failure, recoveries, subscriptions that the nodes ended, and each kind of client.
     @Test func loadCoversFailuresAndRecoveries() throws {
         var counts: [String: Int] = [:]
