@@ -119,7 +119,7 @@ struct ServerAPI: Sendable {
                 Publication(data, tags: request.tags), in: channel, skipsHistory: request.skipsHistory,
                 idempotencyKey: request.idempotencyKey.isEmpty ? nil : request.idempotencyKey)
             return Self.object { text in
-                // What is not in the history has no position.
+                // A publication that skips the history has no position.
                 guard !position.epoch.isEmpty, !request.skipsHistory else { return }
                 text.member("offset", position.offset)
                 text.member("epoch", position.epoch)

@@ -56,7 +56,7 @@ final class RedisPresence {
         ) { _ in }
     }
 
-    /// Tells the members of a room that lists nobody.
+    /// Sends a message to the members of a room without presence.
     func tell(_ envelope: [UInt8], in keys: RoomKeys) {
         self.client.publish(RoomScripts.message(envelope), on: keys.channel) { _ in }
     }

@@ -276,8 +276,8 @@ package enum RoomScripts {
         """
     }
 
-    /// Lists clients in a room until they expire, and removes up to 1000 that have: rooms of which nobody asks for the
-    /// clients would keep them for as long as somebody is in the room.
+    /// Lists clients in a room until they expire, and removes up to 1000 that have expired: a room that is never empty, and
+    /// whose presence nobody reads, would keep them for ever.
     ///
     /// Keys: presence, expiry. Arguments: milliseconds until they expire, envelope or empty, channel, command for
     /// publishing, then for each client its identifier and what others see.

@@ -178,8 +178,8 @@ struct StreamReading {
             && page.position.offset >= newest.offset && !self.hasHole(before: page)
     }
 
-    /// Whether entries were trimmed that are newer than what was read. Only the oldest ones are trimmed, so that nothing is
-    /// missing between pages while the last entry that was read is there.
+    /// Whether entries between the last one read and this page were trimmed. Redis trims the oldest entries only, so nothing
+    /// is missing while the last entry read still exists.
     private func hasHole(before page: StreamPage) -> Bool {
         guard !self.range.isReversed, let last = self.part.entries.last?.offset else { return false }
         if let oldest = page.oldest, oldest <= last { return false }

@@ -140,7 +140,7 @@ package struct RoomHistory: Sendable {
         switch mode {
         case .off: return ([], false)
         case .cache:
-            // Who has nothing is told that there is nothing, as if it were lost: an application may fill the room then.
+            // Not recovered for a client at offset 0 of an empty room: its application may then fill the room.
             guard position != self.position || position.offset == 0 else { return ([], true) }
             let newest = self.entries.last.map { [$0.publication] } ?? []
             return (newest, !newest.isEmpty)

@@ -239,7 +239,7 @@ extension TaskLoader {
         let length = length ?? NSURLSessionTransferSizeUnknown
         let (sent, expected) = self.task.metadata.withLock { ($0.bytesSent, $0.expectedToSend) }
         guard sent != 0 || expected != length else { return }
-        // In this order nobody reads more bytes sent than expected.
+        // The smaller count first, so that no reader sees more bytes sent than expected.
         self.task.mutate(\.countOfBytesSent) { $0.bytesSent = 0 }
         self.task.mutate(\.countOfBytesExpectedToSend) { $0.expectedToSend = length }
         self.updateProgress()
