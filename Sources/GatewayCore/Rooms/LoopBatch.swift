@@ -12,9 +12,9 @@ final class LoopBatch {
     private let firstSequence: UInt64
     /// Members of this loop that sent some of the messages without a protocol, and do not get those. In order.
     private let authors: [UInt64]
-    private var plainFrames: SharedFrames?
-    private var jsonFrames: SharedFrames?
-    private var protobufFrames: SharedFrames?
+    private lazy var plainFrames = SharedFrames(self.messages.compactMap(\.plain))
+    private lazy var jsonFrames = SharedFrames(self.messages.map { $0.encoded(.commands(.json)) })
+    private lazy var protobufFrames = SharedFrames(self.messages.map { $0.encoded(.commands(.protobuf)) })
     /// For members with deltas that have what the first publication is the difference to.
     private var deltaFrames: [ProtocolEncoding: SharedFrames] = [:]
 
@@ -45,9 +45,9 @@ final class LoopBatch {
     func frames(_ encoding: ProtocolEncoding?, usesDeltas: Bool = false) -> SharedFrames {
         if usesDeltas, let encoding { return self.deltaFrames(encoding) }
         return switch encoding {
-        case nil: Self.made(&self.plainFrames) { self.messages.compactMap(\.plain) }
-        case .json: Self.made(&self.jsonFrames) { self.messages.map { $0.encoded(.commands(.json)) } }
-        case .protobuf: Self.made(&self.protobufFrames) { self.messages.map { $0.encoded(.commands(.protobuf)) } }
+        case nil: self.plainFrames
+        case .json: self.jsonFrames
+        case .protobuf: self.protobufFrames
         }
     }
 
@@ -71,13 +71,6 @@ final class LoopBatch {
 
     /// Sequence number of the last publication; `nil` without any.
     var lastPublication: UInt64? { self.messages.last(where: \.isPublication)?.message.sequence }
-
-    private static func made(_ frames: inout SharedFrames?, _ make: () -> [SharedMessage]) -> SharedFrames {
-        if let frames { return frames }
-        let made = SharedFrames(make())
-        frames = made
-        return made
-    }
 }
 
 extension Array {

@@ -142,10 +142,11 @@ final class LoopRoom {
     /// Messages in `log`, in its order. Empty when no member is ready: members that are behind get messages one by one,
     /// because frames of whole batches would be stored beside the messages.
     private var batches: [LoopBatch] = []
-    /// Index of the batch found last: most members get the same one after each other.
-    private var lastBatch = 0
-    /// Number of the first message in `log`.
+    /// The batch found last: most members get the same one after each other.
+    private var lastBatch: LoopBatch?
+    /// Number of the first message in `log`, and of the next one. The second is kept because each delivery needs it.
     private var first: UInt64 = 0
+    private var nextNumber: UInt64 = 0
     /// Cost of all messages so far, and of those removed.
     private var end: UInt64 = 0
     private var forgotten: UInt64 = 0
@@ -219,8 +220,6 @@ final class LoopRoom {
         self.deliveries = 0
     }
 
-    private var nextNumber: UInt64 { self.first + UInt64(self.log.count) }
-
     /// Adds messages that came together.
     func append(_ messages: [RoomMessage]) {
         let start = self.nextNumber
@@ -231,6 +230,7 @@ final class LoopRoom {
             self.backlog.cost += message.cost
             self.log.append(Entry(message: message, end: self.end))
         }
+        self.nextNumber += UInt64(messages.count)
         guard !messages.isEmpty, self.subscriptions.count > 1 else { return }
         let batch = LoopBatch(messages, start: start, loop: self.loop)
         // An interruption is not sent: it ends the subscriptions that must not miss anything.
@@ -249,12 +249,11 @@ final class LoopRoom {
     }
 
     private func batch(from number: UInt64) -> LoopBatch? {
-        if self.lastBatch < self.batches.count, self.batches[self.lastBatch].start == number {
-            return self.batches[self.lastBatch]
-        }
-        self.lastBatch = self.batches.partitionIndex { $0.start >= number }
-        guard self.lastBatch < self.batches.count, self.batches[self.lastBatch].start == number else { return nil }
-        return self.batches[self.lastBatch]
+        if let lastBatch, lastBatch.start == number { return lastBatch }
+        let index = self.batches.partitionIndex { $0.start >= number }
+        guard index < self.batches.count, self.batches[index].start == number else { return nil }
+        self.lastBatch = self.batches[index]
+        return self.lastBatch
     }
 
     /// Whether nothing follows the batch.
@@ -271,12 +270,13 @@ final class LoopRoom {
 
     private func noneIsReady() {
         self.addedCost = 0
+        self.lastBatch = nil
         if !self.batches.isEmpty { self.batches.removeAll(keepingCapacity: true) }
     }
 
     /// Returns the next message for this member and advances its position; `nil` if there is none.
     func take(for subscription: RoomSubscription) -> LoopMessage? {
-        while subscription.next >= self.first, subscription.next - self.first < UInt64(self.log.count) {
+        while subscription.next >= self.first, self.hasMore(for: subscription) {
             let entry = self.log[Int(subscription.next - self.first)]
             subscription.next += 1
             if subscription.receives(entry.message.message, onLoop: self.loop) { return entry.message }
@@ -332,7 +332,7 @@ final class LoopRoom {
     /// Removes the messages delivered to all members.
     func trim() {
         guard self.log.count >= self.trimThreshold else { return }
-        let least = self.subscriptions.values.reduce(self.first + UInt64(self.log.count)) { min($0, $1.next) }
+        let least = self.subscriptions.values.reduce(self.nextNumber) { min($0, $1.next) }
         self.forget(Int(least - self.first))
         self.trimThreshold = max(Self.shortLog, self.log.count * 2)
     }

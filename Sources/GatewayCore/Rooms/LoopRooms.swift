@@ -312,8 +312,8 @@ final class LoopRooms {
         self.takeArrivals()
         var hadNoneReady = self.ready.isEmpty
         while !self.loop.budgetIsSpent {
-            if let subscription = self.ready.popFirst() {
-                self.serve(subscription)
+            if !self.ready.isEmpty {
+                self.serveReady()
             } else if self.hasArrivals {
                 self.takeArrivals()
             } else {
@@ -358,13 +358,17 @@ final class LoopRooms {
     /// Queues the room's members for delivery, and handles those that are too far behind.
     private func offer(_ room: LoopRoom) {
         var late: [RoomSubscription] = []
+        var ready = self.takeReady()
         for subscription in room.subscriptions.values where room.hasMore(for: subscription) {
             switch subscription.state {
-            case .idle: self.enqueue(subscription)
+            case .idle:
+                room.set(subscription, .ready)
+                ready.append(subscription)
             case .ready: break
             case .blocked, .entering: if room.isTooFarBehind(subscription) { late.append(subscription) }
             }
         }
+        self.ready = ready
         for subscription in late {
             // It is listed too late: its messages would use up the room's memory.
             subscription.state == .entering ? self.finishEntering(subscription) : self.fellBehind(subscription)
@@ -394,6 +398,22 @@ final class LoopRooms {
         self.ready.append(subscription)
     }
 
+    /// The queue as a value of the caller's own, which is to be put back: a change of it for each member costs less than a
+    /// change of the property.
+    private func takeReady() -> Deque<RoomSubscription> {
+        defer { self.ready = [] }
+        return self.ready
+    }
+
+    /// Serves the members that are ready, in their order, until the share of the turn is spent.
+    private func serveReady() {
+        var members = self.takeReady()
+        while !self.loop.budgetIsSpent, let subscription = members.popFirst() { self.serve(subscription) }
+        // Those that became ready meanwhile.
+        members.append(contentsOf: self.ready)
+        self.ready = members
+    }
+
     /// Delivers the waiting messages to one member, as far as its output and the share of the turn allow.
     private func serve(_ subscription: RoomSubscription) {
         let room = subscription.room
@@ -402,37 +422,59 @@ final class LoopRooms {
         defer {
             if room.added(deliveries: Self.messagesPerVisit - left) { self.servedRooms.append(room) }
         }
-        while subscription.state == .ready, room.hasMore(for: subscription) {
+        serving: while subscription.state == .ready, room.hasMore(for: subscription) {
             guard left > 0, !self.loop.budgetIsSpent else { return self.ready.append(subscription) }
-            if let output = subscription.batchOutput, let batch = room.batch(for: subscription) {
-                let frames = batch.frames(output.encoding, usesDeltas: subscription.usesDeltas)
-                switch output.task.send(frames, isLast: room.isLast(batch), below: self.backlog.buffers.memberOutput) {
-                case .sent:
-                    room.delivered(batch, to: subscription)
-                    left -= batch.count
-                    self.loop.spend(TurnBudget.frame + batch.byteCount)
-                    continue
-                case .isBehind: return self.block(subscription)
-                case .needsOwnFrames: break
-                }
+            switch self.sendBatch(to: subscription) ?? self.deliverNext(to: subscription) {
+            case .delivered(let count): left -= count
+            case .isBehind: return self.block(subscription)
+            case .hasNone: break serving
             }
-            guard let subscriber = subscription.subscriber else { break }
-            if room.skipsUnwanted(for: subscription) {
-                self.loop.spend(Self.filterWork)
-                continue
-            }
-            guard subscriber.takesMore else { return self.block(subscription) }
-            guard let message = room.take(for: subscription) else { break }
-            left -= 1
-            if message.isInterruption {
-                if subscription.isPositioned { subscriber.interrupted(subscription) }
-                continue
-            }
-            self.loop.spend(TurnBudget.frame + message.cost)
-            subscriber.deliver(message, to: subscription)
         }
         if subscription.state == .ready { room.set(subscription, .idle) }
         self.takeDeferred(room)
+    }
+
+    private enum Delivery {
+        case delivered(Int)
+        /// The output takes no more.
+        case isBehind
+        /// The member has left, or no message is for it.
+        case hasNone
+    }
+
+    /// - Returns: `nil` if the member gets its next message alone.
+    private func sendBatch(to subscription: RoomSubscription) -> Delivery? {
+        let room = subscription.room
+        guard let output = subscription.batchOutput, let batch = room.batch(for: subscription) else { return nil }
+        let frames = batch.frames(output.encoding, usesDeltas: subscription.usesDeltas)
+        switch output.task.send(frames, isLast: room.isLast(batch), below: self.backlog.buffers.memberOutput) {
+        case .sent:
+            room.delivered(batch, to: subscription)
+            self.loop.spend(TurnBudget.frame + batch.byteCount)
+            return .delivered(batch.count)
+        case .isBehind: return .isBehind
+        case .needsOwnFrames: return nil
+        }
+    }
+
+    // Not inlined: each batch would pay for its checks.
+    @inline(never)
+    private func deliverNext(to subscription: RoomSubscription) -> Delivery {
+        let room = subscription.room
+        guard let subscriber = subscription.subscriber else { return .hasNone }
+        if room.skipsUnwanted(for: subscription) {
+            self.loop.spend(Self.filterWork)
+            return .delivered(0)
+        }
+        guard subscriber.takesMore else { return .isBehind }
+        guard let message = room.take(for: subscription) else { return .hasNone }
+        if message.isInterruption {
+            if subscription.isPositioned { subscriber.interrupted(subscription) }
+        } else {
+            self.loop.spend(TurnBudget.frame + message.cost)
+            subscriber.deliver(message, to: subscription)
+        }
+        return .delivered(1)
     }
 
     private func block(_ subscription: RoomSubscription) {
