@@ -62,7 +62,7 @@ final class RoomSession {
     private var waitsForRoom = false
     /// Too many commands wait for their results, or `connect` for its answer.
     private var waitsForResults = false
-    /// Commands under way that read presence or histories.
+    /// Commands under way that read presence or histories, or recover publications.
     private var pendingReads = 0
     /// Reading is paused because commands wait.
     private var holdsReading = false
@@ -282,10 +282,13 @@ final class RoomSession {
     }
 
     private func join(_ join: RoomClient.Join) {
+        let reads = join.recovery == nil ? 0 : 1
+        self.pendingReads += reads
         let entry = LoopRooms.Entry(
             member: self, info: join.info, client: self.clientKey, isPositioned: join.isPositioned,
             usesDeltas: join.usesDeltas, filter: join.filter, recovery: join.recovery, limit: join.recoveryLimit
         ) { [self] result in
+            self.pendingReads -= reads
             let now = self.now
             switch result {
             case .success(let joined):

@@ -160,4 +160,25 @@ struct ClusterHistoryTests {
         }
         scene.finish()
     }
+
+    /// Each of them may have 16 MiB, and is answered only when it is complete.
+    @Test func fewRoomsAreRecoveredForOneClientAtTheSameTime() throws {
+        let scene = try ClusterScene(loops: [1], clients: 1, rooms: (0..<40).map { "room-\($0)" })
+        // The node finds its Redis.
+        scene.pass(.seconds(1))
+        func readCount() -> Int { scene.redis.counts["read"] ?? 0 }
+        let before = readCount()
+        try scene.connect(scene.clients[0], to: 0)
+        // Redis executes what has come: subscriptions first, then what reads the rooms.
+        for _ in 0..<2 {
+            scene.redis.pause(for: .seconds(4))
+            for _ in 0..<10 { scene.pass(.milliseconds(20)) }
+            scene.redis.heal()
+        }
+        #expect(readCount() > before && readCount() <= before + 8)
+        for _ in 0..<100 where !scene.clients[0].isInAllRooms { scene.pass(.milliseconds(20)) }
+        #expect(scene.clients[0].isInAllRooms && readCount() == before + 40)
+        #expect(scene.clients[0].complaints == [])
+        scene.finish()
+    }
 }
