@@ -16,6 +16,9 @@ package struct LoopbackCluster: Sendable {
         var limits = GatewayCluster.Limits()
         // Nodes compare their bans and mutes when a test says so.
         limits.comparisonInterval = .seconds(3600)
+        // Nodes that are slow because the machine is busy answer in time. Silent ones are given up early, see `InProcessBus`.
+        limits.gatherTimeout = .seconds(60)
+        limits.commandTimeout = .seconds(60)
         change(&limits)
         let network = InProcessNetwork()
         return try await Self.run(names[...], configuration, limits, network, [:], body)

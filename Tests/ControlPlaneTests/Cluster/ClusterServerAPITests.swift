@@ -43,9 +43,7 @@ struct ClusterServerAPITests {
     }
 
     @Test func channelsAndNodesAreThoseOfAllNodes() async throws {
-        try await LoopbackCluster.run(
-            ["a", "b"], Self.configuration, limits: { $0.gatherTimeout = .seconds(60) }
-        ) { cluster in
+        try await LoopbackCluster.run(["a", "b"], Self.configuration) { cluster in
             let (a, b) = (try cluster.node("a"), try cluster.node("b"))
             _ = try await RoomProbe(a, in: "kept:a", "plain")
             _ = try await RoomProbe(b, in: "kept:a")
