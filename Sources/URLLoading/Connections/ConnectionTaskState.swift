@@ -19,6 +19,7 @@ final class ConnectionTaskState: @unchecked Sendable {  // Its vars are used on 
     let loop: Loop
     /// `nil` after the end.
     private(set) var task: URLSessionTask?
+    private let taskIdentifier: Int
     var stage = Stage.waiting
     var record = TaskMetricsRecord()
     /// Counts the bytes of the task.
@@ -38,11 +39,18 @@ final class ConnectionTaskState: @unchecked Sendable {  // Its vars are used on 
         self.session = session
         self.loop = loop
         self.task = task
+        self.taskIdentifier = task.taskIdentifier
         self.resourceTimeLeft = Duration(timeout: session.core.configuration.timeoutIntervalForResource)
     }
 
     /// The URL for errors.
     var url: URL? { self.task?.currentRequest?.url ?? self.lastURL }
+
+    /// Runs a handler of the program on the delegate queue, after the task's earlier messages. From any thread, also after
+    /// the end.
+    func onDelegateQueue(_ handler: @escaping @Sendable () -> Void) {
+        self.core.delegateQueue.add(ofTask: self.taskIdentifier, handler)
+    }
 
     /// Calls the delegate on its queue, in order.
     func notifyDelegate(_ method: DelegateMethod, _ call: @escaping @Sendable (DelegateProxy) -> Void) {

@@ -255,32 +255,29 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {  //
     // MARK: Operations, from any thread; they run in order, after the opening handshake
 
     func send(_ message: Message, _ handler: @escaping @Sendable ((any Error)?) -> Void) {
-        let queue = self.taskState.core.delegateQueue
         let wireMessage = message.wireMessage
         self.taskState.loop.execute {
             self.socket.send(wireMessage) { result in
                 let error = self.error(of: result)
-                queue.add { handler(error) }
+                self.taskState.onDelegateQueue { handler(error) }
             }
         }
     }
 
     func receive(_ handler: @escaping @Sendable (Result<Message, any Error>) -> Void) {
-        let queue = self.taskState.core.delegateQueue
         self.taskState.loop.execute {
             self.socket.receive { result in
                 let outcome = result.map { Message($0) }.mapError { self.error($0) as any Error }
-                queue.add { handler(outcome) }
+                self.taskState.onDelegateQueue { handler(outcome) }
             }
         }
     }
 
     func ping(_ handler: @escaping @Sendable ((any Error)?) -> Void) {
-        let queue = self.taskState.core.delegateQueue
         self.taskState.loop.execute {
             self.socket.sendPing([]) { result in
                 let error = self.error(of: result)
-                queue.add { handler(error) }
+                self.taskState.onDelegateQueue { handler(error) }
             }
         }
     }

@@ -39,9 +39,14 @@ final class DelegateQueue: Sendable {
 
     /// - Parameter task: its messages run in order; on a concurrent queue others run in any order.
     func add(of task: URLSessionTask? = nil, _ message: @escaping Message) {
+        self.add(ofTask: task?.taskIdentifier, message)
+    }
+
+    /// - Parameter identifier: that of the task, which may have ended.
+    func add(ofTask identifier: @autoclosure () -> Int?, _ message: @escaping Message) {
         guard self.queue.maxConcurrentOperationCount == 1 else {
-            guard let task else { return self.queue.addOperation(MessageOperation(message)) }
-            return self.add(message, toLane: task.taskIdentifier)
+            guard let identifier = identifier() else { return self.queue.addOperation(MessageOperation(message)) }
+            return self.add(message, toLane: identifier)
         }
         let needsScheduling = self.state.withLock { state in
             state.messages.append(message)

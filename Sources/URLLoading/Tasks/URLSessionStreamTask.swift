@@ -43,8 +43,9 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {  // Not f
             let error = self.unavailableError
             return self.onDelegateQueue { completionHandler(nil, false, error) }
         }
+        let identifier = self.taskIdentifier
         connection.read(minBytes, maxBytes, timeout: timeout) { result in
-            queue.add {
+            queue.add(ofTask: identifier) {
                 switch result {
                 case .success(let chunk): completionHandler(Data(chunk.bytes), chunk.isAtEnd, nil)
                 case .failure(let error): completionHandler(nil, false, error)
@@ -65,8 +66,9 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {  // Not f
             let error = self.unavailableError
             return self.onDelegateQueue { completionHandler(error) }
         }
+        let identifier = self.taskIdentifier
         connection.write(data, timeout: timeout) { error in
-            queue.add { completionHandler(error) }
+            queue.add(ofTask: identifier) { completionHandler(error) }
         }
     }
 

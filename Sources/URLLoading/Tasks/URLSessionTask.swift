@@ -43,9 +43,10 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// The task itself.
     open func copy(with zone: NSZone?) -> Any { self }
 
-    /// Runs `work` on the session's delegate queue; immediately if no session created the task.
+    /// Runs `work` on the session's delegate queue, after the task's earlier messages; immediately if no session created
+    /// the task.
     func onDelegateQueue(_ work: @escaping @Sendable () -> Void) {
-        if let queue = self.session?.core.delegateQueue { queue.add(work) } else { work() }
+        if let queue = self.session?.core.delegateQueue { queue.add(of: self, work) } else { work() }
     }
 
     // MARK: Observable properties

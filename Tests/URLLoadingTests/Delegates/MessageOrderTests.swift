@@ -1,4 +1,5 @@
 import Foundation
+import SessionTasks
 import Testing
 import URLLoading
 
@@ -183,6 +184,62 @@ struct MessageOrderTests {
         session.dataTask(with: server.url()).resume()
         #expect(await delegate.log.has("complete"))
         #expect(delegate.log.names == ["data begins", "data ends", "complete"])
+        session.invalidateAndCancel()
+    }
+
+    /// Runs other messages of the session's delegate queue, if it is concurrent.
+    private static func runOtherMessages(of session: URLSession, _ log: EventLog) {
+        for _ in 0..<5 {
+            let hasRun = DispatchSemaphore(value: 0)
+            session.getAllTasks { _ in hasRun.signal() }
+            if hasRun.wait(timeout: .now() + 120) == .timedOut { log.add("stuck") }
+        }
+    }
+
+    @Test func messagesOfAWebSocketAreInOrderOnAConcurrentQueue() async throws {
+        let server = try await ConnectionServer { stream in
+            let socket = try await stream.accept()
+            for text in ["a", "b", "c"] { try await socket.send(.string(text)) }
+            _ = await socket.end()
+        }
+        let session = URLSession.test()
+        session.delegateQueue.maxConcurrentOperationCount = 4
+        let task = session.webSocketTask(with: server.url())
+        let log = EventLog()
+        for _ in 0..<3 {
+            task.receive { result in
+                let text = WebSocketTaskTests.text(result)
+                log.add("\(text) begins")
+                Self.runOtherMessages(of: session, log)
+                log.add("\(text) ends")
+            }
+        }
+        task.resume()
+        #expect(await log.has("c ends"))
+        #expect(log.names == ["a", "b", "c"].flatMap { ["\($0) begins", "\($0) ends"] })
+        session.invalidateAndCancel()
+    }
+
+    @Test func messagesOfAStreamAreInOrderOnAConcurrentQueue() async throws {
+        let server = try await ConnectionServer { stream in
+            try await stream.write(Array("abc".utf8))
+            stream.closeWrite()
+        }
+        let session = URLSession.test()
+        session.delegateQueue.maxConcurrentOperationCount = 4
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        let log = EventLog()
+        for _ in 0..<3 {
+            task.readData(ofMinLength: 1, maxLength: 1, timeout: 0) { data, _, _ in
+                let text = String(decoding: data ?? Data(), as: UTF8.self)
+                log.add("\(text) begins")
+                Self.runOtherMessages(of: session, log)
+                log.add("\(text) ends")
+            }
+        }
+        task.resume()
+        #expect(await log.has("c ends"))
+        #expect(log.names == ["a", "b", "c"].flatMap { ["\($0) begins", "\($0) ends"] })
         session.invalidateAndCancel()
     }
 
