@@ -53,9 +53,11 @@ final class ConnectionTaskState: @unchecked Sendable {  // Its vars are used on 
     }
 
     /// Calls the delegate on its queue, in order.
-    func notifyDelegate(_ method: DelegateMethod, _ call: @escaping @Sendable (DelegateProxy) -> Void) {
-        guard let task = self.task else { return }
-        self.core.delegateQueue.notify(self.core.delegates(for: task), of: task, method, call)
+    /// - Returns: `false` if no delegate implements the method.
+    @discardableResult
+    func notifyDelegate(_ method: DelegateMethod, _ call: @escaping @Sendable (DelegateProxy) -> Void) -> Bool {
+        guard let task = self.task else { return false }
+        return self.core.delegateQueue.notify(self.core.delegates(for: task), of: task, method, call)
     }
 
     /// This machine has no way to the server. The delegate is notified once.

@@ -28,6 +28,8 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {  //
     private let hasConnected = Atomic(false)
     /// The program's close code and reason, until the server's Close frame arrives.
     private var localClose: (code: URLSessionWebSocketTask.CloseCode, reason: Data?)?
+    /// `didCloseWith` was added to the delegate queue.
+    private var isCloseReported = false
 
     init(_ taskState: ConnectionTaskState) {
         self.taskState = taskState
@@ -236,7 +238,7 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {  //
     private func notifyClosed(_ code: URLSessionWebSocketTask.CloseCode, _ reason: Data?) {
         guard let task = self.taskState.task as? URLSessionWebSocketTask else { return }
         let session = self.taskState.session
-        self.taskState.notifyDelegate(.webSocketClosed) {
+        self.isCloseReported = self.taskState.notifyDelegate(.webSocketClosed) {
             $0.webSocket?.urlSession(session, webSocketTask: task, didCloseWith: code, reason: reason)
         }
     }
@@ -306,7 +308,7 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {  //
             self.socket.receive { result in
                 switch result {
                 case .success(let message): completion(.success(Message(message)))
-                case .failure(.closed) where self.taskState.finalError == nil: completion(.success(nil))
+                case .failure(.closed) where self.taskState.finalError == nil: self.afterCloseReport(completion)
                 case .failure(let failure): completion(.failure(self.error(failure)))
                 }
             }
@@ -314,6 +316,13 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {  //
             self.socket.withdrawReceive($0)
         }
         return try result.get()
+    }
+
+    /// Reports the end of the messages after the delegate got the close code: a program that stops at the end would
+    /// otherwise not know the code, or take the connection for lost.
+    private func afterCloseReport(_ completion: @escaping @Sendable (Result<Message?, URLError>) -> Void) {
+        guard self.isCloseReported else { return completion(.success(nil)) }
+        self.taskState.onDelegateQueue { completion(.success(nil)) }
     }
 
     /// Cancelling ends the wait.

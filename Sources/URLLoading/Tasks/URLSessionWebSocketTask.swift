@@ -104,7 +104,7 @@ extension URLSessionWebSocketTask {
     /// Receives the next message.
     ///
     /// Cancelling the Swift task ends the wait with `URLError.cancelled`; no message is lost.
-    /// - Throws: `URLError`.
+    /// - Throws: `URLError`; after the server's Close frame, when the delegate's `didCloseWith` has returned.
     public func receive() async throws -> Message {
         guard let connection else { throw self.unavailableError }
         guard let message = try await connection.receive() else {

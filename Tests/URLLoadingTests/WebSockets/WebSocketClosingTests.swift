@@ -31,6 +31,52 @@ struct WebSocketClosingTests {
         session.invalidateAndCancel()
     }
 
+    /// While it handles the close code, it exchanges Pings on another WebSocket.
+    private final class BusyDelegate: NSObject, URLSessionWebSocketDelegate, Sendable {
+        let log = EventLog()
+        let other = Outcome<URLSessionWebSocketTask>()
+
+        func urlSession(
+            _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didCloseWith closeCode: Code, reason: Data?
+        ) {
+            self.log.add("close begins")
+            let isDone = DispatchSemaphore(value: 0)
+            Task {
+                for _ in 0..<5 { try await self.other.value().sendPing() }
+                isDone.signal()
+            }
+            if isDone.wait(timeout: .now() + 120) == .timedOut { self.log.add("stuck") }
+            self.log.add("close ends")
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func delegateGetsTheCloseCodeBeforeAReceiveEnds(_ isSequence: Bool) async throws {
+        let server = try await ConnectionServer { stream in
+            let socket = try await stream.accept()
+            try await socket.send(.string("last"))
+            socket.cancel(with: .goingAway)
+        }
+        let peer = try await ConnectionServer(WebSocketTaskTests.echo)
+        let delegate = BusyDelegate()
+        let (session, others) = (URLSession.test(delegate), URLSession.test())
+        let other = others.webSocketTask(with: peer.url())
+        other.resume()
+        try await other.sendPing()
+        delegate.other.give(other)
+        let task = session.webSocketTask(with: server.url())
+        task.resume()
+        if isSequence {
+            for try await message in task.messages { #expect(WebSocketTaskTests.text(message) == "last") }
+        } else {
+            #expect(WebSocketTaskTests.text(try await task.receive()) == "last")
+            await #expect(throws: URLError.self) { try await task.receive() }
+        }
+        delegate.log.add("ended")
+        #expect(delegate.log.names == ["close begins", "close ends", "ended"])
+        for session in [session, others] { session.invalidateAndCancel() }
+    }
+
     @Test func messagesBeforeTheEndAreDelivered() async throws {
         let server = try await ConnectionServer { stream in
             let socket = try await stream.accept()
