@@ -65,6 +65,35 @@ final class DelegateProxy: Sendable {
     }
 }
 
+extension DelegateProxy {
+    /// Answers a program that called the default implementation of a method with a completion handler, as when it forwards
+    /// its calls: by the method's asynchronous form, which is the same method on Apple's platforms.
+    /// - Parameters:
+    ///   - method: the asynchronous form.
+    ///   - standard: the answer if the delegate implements neither.
+    static func answer<Answer: Sendable>(
+        for delegate: any URLSessionDelegate, by method: DelegateMethod, otherwise standard: Answer,
+        to completion: @escaping @Sendable (Answer) -> Void, call: @escaping @Sendable () async -> Answer
+    ) {
+        let proxy = DelegateProxy(delegate)
+        guard proxy.mayImplement(method) else { return completion(standard) }
+        Task { completion(await proxy.ask(method, call) ?? standard) }
+    }
+
+    /// The same for the default implementation of an asynchronous method.
+    /// - Parameter method: the form with a completion handler.
+    static func answer<Answer: Sendable>(
+        for delegate: any URLSessionDelegate, by method: DelegateMethod, otherwise standard: Answer,
+        _ call: (OneShotHandler<Answer>) -> Void
+    ) async -> Answer {
+        let proxy = DelegateProxy(delegate)
+        return await withCheckedContinuation { continuation in
+            let handler = OneShotHandler<Answer> { continuation.resume(returning: $0) }
+            if !proxy.notify(method, { call(handler) }) { handler(standard) }
+        }
+    }
+}
+
 extension [DelegateProxy] {
     /// Calls `method` on the first delegate that implements it. On the delegate queue.
     func notifyFirst(_ method: DelegateMethod, _ call: (DelegateProxy) -> Void) {

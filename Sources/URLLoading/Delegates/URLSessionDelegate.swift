@@ -4,7 +4,8 @@ import Foundation
 /// implemented in its asynchronous form instead.
 ///
 /// Methods are called on the session's delegate queue, asynchronous ones on the executor of their class. A program may
-/// call a method that a delegate does not implement, as when it forwards its calls: it gets the default answer.
+/// call a method that a delegate does not implement, as when it forwards its calls: the method's other form answers, or it
+/// gets the default answer.
 public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
     /// The session's last call.
     /// - Parameter error: `nil` if the program invalidated the session.
@@ -34,14 +35,22 @@ extension URLSessionDelegate {
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        if !MissingMethodFlag.set(self, .sessionChallenge) { completionHandler(.performDefaultHandling, nil) }
+        if MissingMethodFlag.set(self, .sessionChallenge) { return }
+        DelegateProxy.answer(for: self, by: .sessionChallengeAsync, otherwise: (.performDefaultHandling, nil)) {
+            completionHandler($0.0, $0.1)
+        } call: {
+            await self.urlSession(session, didReceive: challenge)
+        }
     }
 
     public func urlSession(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
-        MissingMethodFlag.set(self, .sessionChallengeAsync)
-        return (.performDefaultHandling, nil)
+        if MissingMethodFlag.set(self, .sessionChallengeAsync) { return (.performDefaultHandling, nil) }
+        return await DelegateProxy.answer(for: self, by: .sessionChallenge, otherwise: (.performDefaultHandling, nil)) {
+            handler in
+            self.urlSession(session, didReceive: challenge) { handler(($0, $1)) }
+        }
     }
 
     public func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
@@ -135,14 +144,22 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
     ) {
-        if !MissingMethodFlag.set(self, .delayedRequest) { completionHandler(.continueLoading, nil) }
+        if MissingMethodFlag.set(self, .delayedRequest) { return }
+        DelegateProxy.answer(for: self, by: .delayedRequestAsync, otherwise: (.continueLoading, nil)) {
+            completionHandler($0.0, $0.1)
+        } call: {
+            await self.urlSession(session, task: task, willBeginDelayedRequest: request)
+        }
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest
     ) async -> (URLSession.DelayedRequestDisposition, URLRequest?) {
-        MissingMethodFlag.set(self, .delayedRequestAsync)
-        return (.continueLoading, nil)
+        if MissingMethodFlag.set(self, .delayedRequestAsync) { return (.continueLoading, nil) }
+        return await DelegateProxy.answer(for: self, by: .delayedRequest, otherwise: (.continueLoading, nil)) {
+            handler in
+            self.urlSession(session, task: task, willBeginDelayedRequest: request) { handler(($0, $1)) }
+        }
     }
 
     public func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
@@ -153,55 +170,85 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        if !MissingMethodFlag.set(self, .redirection) { completionHandler(request) }
+        if MissingMethodFlag.set(self, .redirection) { return }
+        DelegateProxy.answer(for: self, by: .redirectionAsync, otherwise: request, to: completionHandler) {
+            await self.urlSession(session, task: task, willPerformHTTPRedirection: response, newRequest: request)
+        }
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest
     ) async -> URLRequest? {
-        MissingMethodFlag.set(self, .redirectionAsync)
-        return request
+        if MissingMethodFlag.set(self, .redirectionAsync) { return request }
+        return await DelegateProxy.answer(for: self, by: .redirection, otherwise: request) { handler in
+            self.urlSession(
+                session, task: task, willPerformHTTPRedirection: response, newRequest: request
+            ) { handler($0) }
+        }
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        if !MissingMethodFlag.set(self, .taskChallenge) { completionHandler(.performDefaultHandling, nil) }
+        if MissingMethodFlag.set(self, .taskChallenge) { return }
+        DelegateProxy.answer(for: self, by: .taskChallengeAsync, otherwise: (.performDefaultHandling, nil)) {
+            completionHandler($0.0, $0.1)
+        } call: {
+            await self.urlSession(session, task: task, didReceive: challenge)
+        }
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
-        MissingMethodFlag.set(self, .taskChallengeAsync)
-        return (.performDefaultHandling, nil)
+        if MissingMethodFlag.set(self, .taskChallengeAsync) { return (.performDefaultHandling, nil) }
+        return await DelegateProxy.answer(for: self, by: .taskChallenge, otherwise: (.performDefaultHandling, nil)) {
+            handler in
+            self.urlSession(session, task: task, didReceive: challenge) { handler(($0, $1)) }
+        }
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
-        if !MissingMethodFlag.set(self, .newBodyStream) { completionHandler(nil) }
+        if MissingMethodFlag.set(self, .newBodyStream) { return }
+        DelegateProxy.answer(for: self, by: .newBodyStreamAsync, otherwise: UncheckedTransfer(nil)) {
+            completionHandler($0.value)
+        } call: {
+            UncheckedTransfer(await self.urlSession(session, needNewBodyStreamForTask: task))
+        }
     }
 
     public func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async -> InputStream? {
-        MissingMethodFlag.set(self, .newBodyStreamAsync)
-        return nil
+        if MissingMethodFlag.set(self, .newBodyStreamAsync) { return nil }
+        return await DelegateProxy.answer(for: self, by: .newBodyStream, otherwise: UncheckedTransfer(nil)) { handler in
+            self.urlSession(session, task: task) { handler(UncheckedTransfer($0)) }
+        }.value
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, needNewBodyStreamFrom offset: Int64,
         completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
-        if !MissingMethodFlag.set(self, .bodyStreamFromOffset) { completionHandler(nil) }
+        if MissingMethodFlag.set(self, .bodyStreamFromOffset) { return }
+        DelegateProxy.answer(for: self, by: .bodyStreamFromOffsetAsync, otherwise: UncheckedTransfer(nil)) {
+            completionHandler($0.value)
+        } call: {
+            UncheckedTransfer(await self.urlSession(session, needNewBodyStreamForTask: task, from: offset))
+        }
     }
 
     public func urlSession(
         _ session: URLSession, needNewBodyStreamForTask task: URLSessionTask, from offset: Int64
     ) async -> InputStream? {
-        MissingMethodFlag.set(self, .bodyStreamFromOffsetAsync)
-        return nil
+        if MissingMethodFlag.set(self, .bodyStreamFromOffsetAsync) { return nil }
+        return await DelegateProxy.answer(for: self, by: .bodyStreamFromOffset, otherwise: UncheckedTransfer(nil)) {
+            handler in
+            self.urlSession(session, task: task, needNewBodyStreamFrom: offset) { handler(UncheckedTransfer($0)) }
+        }.value
     }
 
     public func urlSession(
@@ -265,14 +312,19 @@ extension URLSessionDataDelegate {
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
-        if !MissingMethodFlag.set(self, .response) { completionHandler(.allow) }
+        if MissingMethodFlag.set(self, .response) { return }
+        DelegateProxy.answer(for: self, by: .responseAsync, otherwise: .allow, to: completionHandler) {
+            await self.urlSession(session, dataTask: dataTask, didReceive: response)
+        }
     }
 
     public func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse
     ) async -> URLSession.ResponseDisposition {
-        MissingMethodFlag.set(self, .responseAsync)
-        return .allow
+        if MissingMethodFlag.set(self, .responseAsync) { return .allow }
+        return await DelegateProxy.answer(for: self, by: .response, otherwise: .allow) { handler in
+            self.urlSession(session, dataTask: dataTask, didReceive: response) { handler($0) }
+        }
     }
 
     public func urlSession(
@@ -295,14 +347,19 @@ extension URLSessionDataDelegate {
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
     ) {
-        if !MissingMethodFlag.set(self, .cacheProposal) { completionHandler(proposedResponse) }
+        if MissingMethodFlag.set(self, .cacheProposal) { return }
+        DelegateProxy.answer(for: self, by: .cacheProposalAsync, otherwise: proposedResponse, to: completionHandler) {
+            await self.urlSession(session, dataTask: dataTask, willCacheResponse: proposedResponse)
+        }
     }
 
     public func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
     ) async -> CachedURLResponse? {
-        MissingMethodFlag.set(self, .cacheProposalAsync)
-        return proposedResponse
+        if MissingMethodFlag.set(self, .cacheProposalAsync) { return proposedResponse }
+        return await DelegateProxy.answer(for: self, by: .cacheProposal, otherwise: proposedResponse) { handler in
+            self.urlSession(session, dataTask: dataTask, willCacheResponse: proposedResponse) { handler($0) }
+        }
     }
 }
 
