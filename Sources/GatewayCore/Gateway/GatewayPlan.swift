@@ -163,7 +163,7 @@ package final class ListenerPlan: Sendable {
     /// - Parameter isSecure: whether the request was received over TLS.
     func find(_ head: RequestHead, isSecure: Bool) throws(HandshakeRefusal) -> Destination {
         let host = head.fields.single("Host")
-        guard host.occursOnce || head.version != .http11 else {
+        guard !host.isRepeated, host.first != nil || head.version != .http11 else {
             throw HandshakeRefusal(status: 400, explanation: "Send exactly one Host field.")
         }
         let isUpgrade = head.fields.list("Upgrade", contains: "websocket")
@@ -174,6 +174,7 @@ package final class ListenerPlan: Sendable {
             let route = self.routes[match.index]
             let grant = try route.access?.admit(head, match)
             guard route.responder == nil else {
+                try Self.checkPlain(head)
                 guard route.origins.allows(head.fields["Origin"]) else { throw .originRefused }
                 return .http(route, grant?.match ?? match, grant)
             }
@@ -183,6 +184,15 @@ package final class ListenerPlan: Sendable {
                 MatchedRequest(
                     route, grant?.match ?? match, request, isSecure: isSecure, plan: self, grant: grant))
         }
+    }
+
+    /// The fields of a plain request that an opening handshake's check covers for a WebSocket. `Host` may be empty: the
+    /// client's URL has no host then (RFC 9112 §3.2).
+    private static func checkPlain(_ head: RequestHead) throws(HandshakeRefusal) {
+        if let host = head.fields["Host"], !host.isEmpty, !Authority.isWellFormed(host) {
+            throw .malformed("The Host field is not a valid host.")
+        }
+        guard !head.fields.single("Origin").isRepeated else { throw .malformed("There is more than one Origin field.") }
     }
 }
 

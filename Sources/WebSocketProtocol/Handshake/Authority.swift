@@ -1,9 +1,9 @@
 import WireText
 
 /// The syntax of `host` and `host:port` (RFC 3986 §3.2, RFC 9110 §7.2).
-enum Authority {
-    /// Whether `text` can be the value of a Host field.
-    static func isWellFormed(_ text: some StringProtocol) -> Bool {
+package enum Authority {
+    /// Whether `text` can be the value of a Host field that names a host.
+    package static func isWellFormed(_ text: some StringProtocol) -> Bool {
         if let isWellFormed = self.isWellFormedName(text.utf8) { return isWellFormed }
         let bytes = Array(text.utf8)
         let hostEnd = self.endOfHost(bytes)
