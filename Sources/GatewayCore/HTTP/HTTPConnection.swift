@@ -1,6 +1,5 @@
 import ByteKernels
 import GatewayConfiguration
-import HTTPSemantics
 import SessionTasks
 import StreamTransport
 import WebSocketProtocol
@@ -199,14 +198,11 @@ final class HTTPConnection {
         if refusal.status == 401 { self.gateway.shared.counters.count("unauthenticated") }
         self.detail = self.detail ?? refusal.detail
         self.recordTermination(.downstream, .refusedRequest(status: UInt16(clamping: refusal.status)))
-        refusal.rendered(isHead: isHead).withRawSpan { _ = self.write($0) }
+        refusal.rendered(isHead: isHead, date: self.loop.responseDate).withRawSpan { _ = self.write($0) }
         self.finish()
     }
 
     // MARK: Responses
-
-    /// Value of the field `Date`.
-    var date: String { self.loop.local(ResponseDate.self) { ResponseDate() }.text }
 
     func closeAfterResponse() { self.persists = false }
 
@@ -436,20 +432,5 @@ extension HTTPConnection: LiveConnection {
 
     func abandon(_ party: TerminationParty, _ cause: TerminationCause) {
         self.end(party, cause, reset: true)
-    }
-}
-
-/// The current date as in responses, rendered once a second on its loop.
-private final class ResponseDate {
-    private var seconds: Int64 = -1
-    private var rendered = ""
-
-    var text: String {
-        let now = Machine.wallClockMilliseconds() / 1000
-        if now != self.seconds {
-            self.seconds = now
-            self.rendered = HTTPDate(seconds: now).formatted
-        }
-        return self.rendered
     }
 }

@@ -1,5 +1,4 @@
 import ByteKernels
-import HTTPSemantics
 import StreamTransport
 import WireText
 
@@ -74,7 +73,7 @@ package final class PlainExchange {
         self.status = status
         self.source = source
         var head = HeadWriter(status: status, reason: HTTPStatusText.of(status), capacity: 512)
-        head.add("Date", connection.date)
+        head.add("Date", self.loop.responseDate)
         for field in fields where field.isWellFormed { head.add(field) }
         switch length {
         case .bytes(let count):

@@ -185,7 +185,8 @@ final class InboundConnection {
         _ refusal: HandshakeRefusal, isHead: Bool = false, by party: TerminationParty = .downstream,
         as cause: TerminationCause? = nil
     ) {
-        refusal.rendered(isHead: isHead).withRawSpan { self.transport.write($0) }
+        let date = self.context.loop.responseDate
+        refusal.rendered(isHead: isHead, date: date).withRawSpan { self.transport.write($0) }
         if refusal.status == 401 { self.gateway.shared.counters.count("unauthenticated") }
         self.end(
             party, cause ?? .refusedRequest(status: UInt16(clamping: refusal.status)), detail: refusal.detail)

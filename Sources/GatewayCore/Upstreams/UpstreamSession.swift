@@ -177,7 +177,7 @@ final class UpstreamSession {
         let transport = self.transport.take()
         transport?.consumer = nil
         if let refusal, self.request.matched != nil {
-            refusal.rendered().withRawSpan { transport?.write($0) }
+            refusal.rendered(isHead: false, date: self.loop.responseDate).withRawSpan { transport?.write($0) }
             transport?.close(linger: .seconds(2))
         } else {
             transport?.reset()

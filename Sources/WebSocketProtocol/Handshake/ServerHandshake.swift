@@ -199,13 +199,16 @@ public struct HandshakeRefusal: Error, Equatable, Sendable {
     /// fail.
     public func rendered() -> [UInt8] { self.rendered(isHead: false) }
 
-    /// - Parameter isHead: whether it is the response to HEAD, which has no body (RFC 9110 §9.3.2).
-    package func rendered(isHead: Bool) -> [UInt8] {
+    /// - Parameters:
+    ///   - isHead: whether it is the response to HEAD, which has no body (RFC 9110 §9.3.2).
+    ///   - date: value of the field `Date`, which a server with a clock must send (RFC 9110 §6.6.1).
+    package func rendered(isHead: Bool, date: String? = nil) -> [UInt8] {
         let line = self.explanation.unicodeScalars.map { $0.value < 0x20 || $0.value == 0x7F ? " " : $0 }
         let body = Array(String(String.UnicodeScalarView(line)).utf8) + [0x0A]
         // A sender of Upgrade must list it in Connection: RFC 9110 §7.8.
         let namesUpgrade = self.fields.contains { $0.name.matchesIgnoringCase("Upgrade") }
         var head = HeadWriter(status: self.status, reason: ReasonPhrase.of(self.status))
+        if let date { head.add("Date", date) }
         for field in self.fields where field.isWellFormed { head.add(field) }
         head.add("Content-Type", "text/plain; charset=utf-8")
         head.add("Content-Length", String(body.count))

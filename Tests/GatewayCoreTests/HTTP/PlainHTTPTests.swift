@@ -225,6 +225,7 @@ struct PlainHTTPTests {
         // The first request is refused like an opening handshake, but HEAD never has a body (RFC 9110 §9.3.2).
         let response = try #require(reader.next(scene, isHead: refusal.request.hasPrefix("HEAD")))
         #expect(response.status == refusal.status && response["Connection"]?.hasPrefix("close") == true)
+        #expect(response["Date"]?.hasSuffix("GMT") == true)
         if let field = refusal.field { #expect(response[field.name] == field.value) }
         #expect(scene.run { peer.sawEnd } && reader.rest() == [])
         peer.close()

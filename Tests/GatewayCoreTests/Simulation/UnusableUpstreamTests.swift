@@ -66,7 +66,8 @@ struct UnusableUpstreamTests {
         let scene = try GatewayScene(Self.configuration("tcp://10.2.0.1:2002"))
         scene.network.connectScripts[.ipv4(address: 0x0A02_0001, port: 2002)] = .noLocalPort
         let refused = try scene.webSocketClient(1004, "/alone")
-        #expect(scene.head(refused)?.hasPrefix("HTTP/1.1 503 ") == true)
+        let head = scene.head(refused)
+        #expect(head?.hasPrefix("HTTP/1.1 503 ") == true && head?.contains("\r\nDate: ") == true)
         scene.settle()
         #expect(scene.gateway.endings.map(\.reason) == ["gateway/connecting/system"])
         #expect(Self.ejected(scene, "alone") == [false])
