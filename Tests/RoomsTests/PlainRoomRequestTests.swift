@@ -30,6 +30,22 @@ struct PlainRoomRequestTests {
         #expect(try Self.read(text) == .receive(try UnidirectionalRequest(Array(text.utf8))))
     }
 
+    @Test(arguments: [
+        // Malformed commands to connect, and others before it.
+        #"{"id":1,"connect":5}"#, #"{"id":1,"connect":{"token":5}}"#, #"{"connect":{"data":{}},"id":"x"}"#,
+        #"{"id":1,"subscribe":{"channel":"a"}}"#, #"{"id":1,"ping":{}}"#,
+        // Commands of a session that cannot be read.
+        #"{"session":5,"data":"{}"}"#, #"{"session":"s","data":{}}"#, #"{"session":"s","node":1,"data":"{}"}"#,
+    ])
+    func commandsThatBeginNoSessionAreRefused(_ text: String) {
+        #expect(throws: JSONSyntaxError.self) { try Self.read(text) }
+    }
+
+    @Test(arguments: [#"{"publish":{"data":1}}"#, #"{"publish":{"channel":"","data":1}}"#])
+    func publicationWithoutAChannelIsRefused(_ text: String) {
+        #expect(throws: JSONSyntaxError.self) { try Self.read(text) }
+    }
+
     /// Encoded by hand from the field numbers of client.proto.
     @Test func protobufCommandsAreBytes() throws {
         // {id (1) 1, connect (4) {}} after its length

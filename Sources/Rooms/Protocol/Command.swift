@@ -351,7 +351,11 @@ package struct UnidirectionalRequest: Sendable, Hashable {
         var again = JSONFields(JSONReader(json))
         try again.readMessage([:]) { (name, value) throws(JSONSyntaxError) in
             guard name == "publish" else { return try value.skip() }
+            let offset = value.reader.offset
             let channel = try ChannelFields(&value)
+            guard !channel.channel.isEmpty else {
+                throw JSONSyntaxError(.invalid("a publication without a channel"), at: offset)
+            }
             publication = Publication(channel: channel.channel, data: channel.data ?? .json(Array("null".utf8)))
         }
         self.publication = publication

@@ -9,6 +9,12 @@ package enum PlainRoomRequest: Sendable, Hashable {
     case connect([UInt8])
     case emulation(EmulationRequest)
 
+    /// Members of commands. A client that only receives has none of them.
+    private static let commandMembers: Set<String> = [
+        "connect", "subscribe", "unsubscribe", "presence", "presence_stats", "history", "ping", "send",
+        "rpc", "refresh", "sub_refresh",
+    ]
+
     /// - Parameter body: with Protobuf, of a client that sends commands.
     package init(_ body: [UInt8], encoding: ProtocolEncoding) throws(JSONSyntaxError) {
         if encoding == .json, !body.isValidUTF8 { throw JSONSyntaxError(.invalid("text that is not UTF-8"), at: 0) }
@@ -18,9 +24,29 @@ package enum PlainRoomRequest: Sendable, Hashable {
         } else if let request = try? EmulationRequest(body, encoding: encoding), !request.session.isEmpty {
             self = .emulation(request)
         } else if encoding == .json {
+            try Self.checkHasNoCommand(body)
             self = .receive(try UnidirectionalRequest(body))
         } else {
             throw JSONSyntaxError(.invalid("neither the command connect nor commands of a session"), at: 0)
+        }
+    }
+
+    /// Unknown members of a request to receive are ignored, but not those of a command that is malformed or not the first:
+    /// its sender would get a stream that never answers it.
+    private static func checkHasNoCommand(_ body: [UInt8]) throws(JSONSyntaxError) {
+        guard !body.isEmpty else { return }
+        var fields = JSONFields(JSONReader(body))
+        try fields.readMessage([:]) { (name, value) throws(JSONSyntaxError) in
+            let offset = value.reader.offset
+            if name == "session" {
+                guard try value.readString().isEmpty else {
+                    throw JSONSyntaxError(.invalid("malformed commands of a session"), at: offset)
+                }
+            } else if Self.commandMembers.contains(name) {
+                throw JSONSyntaxError(.invalid("a command that does not begin a session"), at: offset)
+            } else {
+                try value.skip()
+            }
         }
     }
 }
