@@ -40,12 +40,13 @@ package enum ByteRanges: Hashable, Sendable {
             .filter { !$0.isEmpty }
     }
 
-    /// - Returns: an empty range for a part beyond the end; `nil` for malformed text.
+    /// - Returns: an empty range for a part beyond the end; `nil` for malformed text, and for the end of an empty file.
     private static func part(_ text: Substring, size: Int64) -> Range<Int64>? {
         let ends = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
         guard ends.count == 2 else { return nil }
         if ends[0].isEmpty {
-            guard let count = Self.position(ends[1]) else { return nil }
+            // The last bytes of an empty file can be had (RFC 9110 §14.1.2), but no Content-Range names them: it is sent whole.
+            guard let count = Self.position(ends[1]), size > 0 || count == 0 else { return nil }
             return max(0, size - count)..<size
         }
         guard let first = Self.position(ends[0]) else { return nil }

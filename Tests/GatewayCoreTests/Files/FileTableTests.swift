@@ -97,6 +97,12 @@ struct ByteRangesTests {
         #expect(ByteRanges([field], size: 100) == .whole)
     }
 
+    @Test func lastBytesOfAnEmptyFileAreTheWholeFile() {
+        #expect(ByteRanges(["bytes=-5"], size: 0) == .whole)
+        #expect(ByteRanges(["bytes=0-,-5"], size: 0) == .whole)
+        #expect(ByteRanges(["bytes=-0"], size: 0) == .unsatisfiable)
+    }
+
     @Test func manyPartsMeanTheWholeFile() {
         func field(_ count: Int) -> String {
             "bytes=" + (0..<count).map { "\($0 * 2)-\($0 * 2)" }.joined(separator: ",")
