@@ -35,7 +35,7 @@ final class PageResponder: HTTPResponder {
         let path = request.head.target.prefix { $0 != "?" }
         let document = path.hasSuffix(".js") ? self.script : self.page
         let tags = request.head.fields.list("If-None-Match")
-        guard !tags.contains(where: { $0 == document.entityTag || $0 == "W/" + document.entityTag }) else {
+        guard !tags.contains(where: { ["*", document.entityTag, "W/" + document.entityTag].contains($0) }) else {
             _ = exchange.begin(304, document.fields, .none)
             return
         }
