@@ -76,12 +76,13 @@ struct StaticFileTests {
         try self.folder.link("inner.txt", to: "real/a.txt")
         try self.folder.link("dir", to: "real")
         try self.folder.link("out.txt", to: "\(outside.path)/secret.txt")
+        try self.folder.link("absolute.txt", to: "\(self.folder.path)/real/a.txt")
         try self.folder.link("up", to: "../\(outside.path.split(separator: "/").last ?? "")")
         try self.folder.link("loop", to: "loop")
         let scene = try self.scene()
         #expect(try scene.fetch("/inner.txt").text == "a")
         #expect(try scene.fetch("/dir/a.txt").text == "a")
-        for target in ["/out.txt", "/up/secret.txt", "/loop", "/up"] {
+        for target in ["/out.txt", "/absolute.txt", "/up/secret.txt", "/loop", "/up"] {
             let response = try scene.fetch(target)
             #expect(response.status == 404 && !response.text.contains("secret"), "\(target)")
         }
