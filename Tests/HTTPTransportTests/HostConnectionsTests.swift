@@ -10,7 +10,7 @@ struct HostConnectionsTests {
     private final class Shared: MultiplexedConnection {
         var streams = 0
         var isSecuring = false
-        var acceptsStream: Bool { self.streams < 2 && !self.isSecuring }
+        func acceptsStream(knownLimit: Int?) -> Bool { self.streams < min(2, knownLimit ?? 2) && !self.isSecuring }
         var isIdle: Bool { self.streams == 0 }
 
         func join() -> String {

@@ -32,6 +32,8 @@ final class HTTP2ClientConnection: MultiplexedConnection {
     /// No further requests: the server said GOAWAY, or the pool does not want the connection any more.
     private var isRetired = false
     private var isClosed = false
+    /// The server's settings have come.
+    private var hasSettings = false
     private var isTurnEndRequested = false
     private var trafficClass = TrafficClass.standard
     /// The code of the server's GOAWAY, unless it was NO_ERROR.
@@ -68,10 +70,13 @@ final class HTTP2ClientConnection: MultiplexedConnection {
     var loop: Loop { self.pool.loop }
     var isIdle: Bool { self.streams.isEmpty }
 
-    /// Whether one more request can be sent now.
-    var acceptsStream: Bool {
-        !self.isRetired && self.isSecured && self.engine.acceptsRequests
-            && self.engine.openStreams < self.engine.maximumPeerStreams && self.streams.count < Self.streamLimit
+    /// Whether one more request can be sent now. Before its settings come, a server may allow fewer streams than RFC 9113
+    /// §6.5.2 recommends, and refuses the others: not on each connection again.
+    func acceptsStream(knownLimit: Int?) -> Bool {
+        guard !self.isRetired, self.isSecured, self.engine.acceptsRequests else { return false }
+        let assumed = self.hasSettings ? nil : knownLimit.map { max(1, $0) }
+        let limit = min(self.engine.maximumPeerStreams, assumed ?? .max)
+        return self.engine.openStreams < limit && self.streams.count < Self.streamLimit
     }
 
     /// Until the handshake is over, no request but the first may be sent: it would be early data.
@@ -266,7 +271,8 @@ extension HTTP2ClientConnection: TransportConsumer {
         case .closed(let id, let code): self.streamClosed(id, code)
         case .settings:
             self.loop.disarm(self.settingsTimer)
-            self.pool.streamCapacityChanged(self)
+            self.hasSettings = true
+            self.pool.streamLimitChanged(self, to: self.engine.maximumPeerStreams)
         case .goAway(_, let code):
             if code != .noError { self.goAwayCode = code }
             self.retire()

@@ -250,7 +250,12 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
         if self.isClosed { connection.retire() }
     }
 
-    /// A stream has ended, or the server has changed its limit of streams.
+    /// The server has said, or changed, how many streams it allows at a time.
+    func streamLimitChanged(_ connection: HTTP2ClientConnection, to limit: Int) {
+        self.serveWaiting(connection.key) { $0.streamLimit = limit }
+    }
+
+    /// A stream has ended.
     func streamCapacityChanged(_ connection: HTTP2ClientConnection) {
         self.serveWaiting(connection.key) { _ in }
         if connection.isIdle { self.enforceIdleLimit() }

@@ -3,7 +3,8 @@ import DequeModule
 /// Carries several exchanges at a time.
 package protocol MultiplexedConnection: AnyObject {
     /// Whether one more exchange can begin now.
-    var acceptsStream: Bool { get }
+    /// - Parameter knownLimit: exchanges at a time that the server allowed on another connection; `nil` if it is not known.
+    func acceptsStream(knownLimit: Int?) -> Bool
     /// Whether it carries none.
     var isIdle: Bool { get }
     /// Whether its handshake is not over, and it accepts more exchanges then.
@@ -45,6 +46,8 @@ package struct HostConnections<Connection: AnyObject, Shared: MultiplexedConnect
     package private(set) var shared: [Shared] = []
     /// The most recently used is last, and is reused first: its server is the least likely to have closed it.
     package private(set) var idle: [Connection] = []
+    /// Exchanges that the server lets a shared connection carry at a time, as it said last; `nil` before it did.
+    package var streamLimit: Int?
     package var waitQueue = WaitQueue<Element>()
 
     package init(limit: Int, sharing: ConnectionSharing = .exclusive) {
@@ -61,7 +64,9 @@ package struct HostConnections<Connection: AnyObject, Shared: MultiplexedConnect
             self.occupied += 1
             return .use(connection)
         }
-        if !needsFresh, let connection = self.shared.first(where: \.acceptsStream) { return .join(connection) }
+        if !needsFresh, let connection = self.shared.first(where: { $0.acceptsStream(knownLimit: self.streamLimit) }) {
+            return .join(connection)
+        }
         if !needsFresh, self.opening > 0, self.sharing != .exclusive { return .wait }
         if !needsFresh, self.shared.contains(where: \.isSecuring) { return .wait }
         if self.occupied + self.idle.count < self.limit {

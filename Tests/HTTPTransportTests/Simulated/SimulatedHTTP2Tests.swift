@@ -75,6 +75,20 @@ struct SimulatedHTTP2Tests {
         #expect(scene.end() == [])
     }
 
+    /// A server that allows few streams refuses those that were begun before its settings came.
+    @Test func limitOfStreamsHoldsForFurtherConnectionsBeforeTheirSettings() throws {
+        var settings = HTTP2Settings()
+        settings.maximumConcurrentStreams = 1
+        let scene = try HTTP2Scene([1], settings: settings)
+        scene.answers = false
+        let diaries = (0..<10).map { _ in scene.begin().1 }
+        scene.run(for: .seconds(5))
+        #expect((0..<6).map { scene.frames(1, on: $0).count } == [10, 1, 1, 1, 1, 1])
+        #expect(diaries.allSatisfy { $0.now.ends == 0 })
+        scene.pool.close()
+        #expect(scene.end() == [])
+    }
+
     // MARK: Timeouts
 
     /// A server that opens its window by 1000 bytes a second: 100 seconds for the whole.
