@@ -290,6 +290,52 @@ def test_page_that_was_cut_off_gets_what_was_said_meanwhile(whole, chromium):
     run(body())
 
 
+def test_script_bears_calls_at_any_time(whole, chromium):
+    url, _ = whole
+    script = f"""
+        (async () => {{
+            const {{ Chat }} = await import('{url}sluice-chat.js');
+            const seen = [], tokens = [];
+            let asked;
+            const question = () => new Promise(done => asked = done);
+            const first = question();
+            const token = () => new Promise(done => {{ tokens.push(done); asked(); }});
+            const chat = new Chat('/connection/websocket', {{ token }});
+            await first;
+            // The connection is open, but the token is not there yet.
+            seen.push(await chat.call('publish', {{ channel: 'a', data: 1 }}).catch(error => error.message));
+            // Another connection asks for a token of its own before the first one has come.
+            const second = question();
+            chat.disconnect();
+            chat.connect();
+            await second;
+            const room = await new Promise(done => {{
+                chat.onstate = (state, why) => {{
+                    seen.push(state);
+                    if (state !== 'connected') return done(why);
+                    const onerror = error => seen.push(error.code);
+                    const room = chat.subscribe('a', {{ onerror, onsubscribed: () => done(room) }});
+                }};
+                for (const give of tokens) give('');
+            }});
+            // A room that was entered gets other handlers.
+            const heard = new Promise(done => chat.subscribe('a', {{ onmessage: message => done(message.data) }}));
+            await room.publish('hello');
+            seen.push(await heard);
+            chat.disconnect();
+            await room.unsubscribe();
+            return [seen, chat.rooms.size];
+        }})()"""
+
+    async def body():
+        async with Browser(chromium) as browser:
+            one = await browser.open(url)
+            answer = await one.evaluate(script)
+            assert one.complaints == []
+            return answer
+    assert run(body()) == [["not connected", "connected", "hello", "disconnected"], 0]
+
+
 # -- people
 
 def test_keyboard_alone_is_enough(page, chromium):

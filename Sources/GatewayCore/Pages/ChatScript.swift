@@ -66,13 +66,15 @@ enum ChatScript {
           subscribe(channel, handlers = {}) {
             const room = this.rooms.get(channel) ?? new Room(this, channel);
             this.rooms.set(channel, Object.assign(room, handlers));
-            if (this.state === 'connected') room.enter();
+            if (this.state === 'connected' && !room.inside) room.enter();
             return room;
           }
 
           /** Sends a command, like `call('rpc', { method, data })`, and returns the promise of its result. */
           call(method, parameters) {
-            if (!this.socket || this.socket.readyState !== 1)
+            // The server ends a connection whose first command is not `connect`.
+            const isReady = this.state === 'connected' || method === 'connect';
+            if (!isReady || this.socket?.readyState !== 1)
               return Promise.reject({ code: 0, message: 'not connected', temporary: true });
             const id = ++this.number;
             this.#send({ id, [method]: parameters });
@@ -96,7 +98,10 @@ enum ChatScript {
             try {
               const { token, data, name } = this.options;
               const text = typeof token === 'function' ? await token() : token;
+              // Another connection may have begun meanwhile, and introduces itself.
+              if (socket !== this.socket) return;
               const session = await this.call('connect', { token: text, data, name });
+              if (socket !== this.socket) return;
               this.client = session.client;
               this.pongs = session.pong;
               this.attempt = 0;
@@ -104,7 +109,7 @@ enum ChatScript {
               clearTimeout(this.watchdog);
               if (this.patience) this.#watch(this.patience);
               this.#become('connected');
-              for (const room of this.rooms.values()) room.enter();
+              for (const room of this.rooms.values()) if (!room.inside) room.enter();
             } catch (error) {
               const isFinal = error.code && !error.temporary && error.code !== 109;
               this.#lost(socket, isFinal ? 3500 : 3000, error.message);
@@ -144,6 +149,7 @@ enum ChatScript {
             this.socket = undefined;
             this.patience = 0;
             this.outbox = [];
+            for (const room of this.rooms.values()) room.inside = false;
             if (socket) {
               socket.onclose = socket.onmessage = null;
               socket.close();
@@ -170,7 +176,7 @@ enum ChatScript {
         /** A room that a chat has entered. */
         export class Room {
           constructor(chat, channel) {
-            Object.assign(this, { chat, channel });
+            Object.assign(this, { chat, channel, inside: false });
           }
 
           /** Sends data, any value of JSON, to all in the room. */
@@ -186,16 +192,26 @@ enum ChatScript {
             return this.chat.call('history', { channel: this.channel, ...options });
           }
 
-          unsubscribe() {
+          async unsubscribe() {
+            if (!this.isWanted) return;
             this.chat.rooms.delete(this.channel);
-            return this.chat.call('unsubscribe', { channel: this.channel });
+            // Without a connection the room is left already.
+            if (this.chat.state === 'connected') await this.chat.call('unsubscribe', { channel: this.channel });
+          }
+
+          // Whether the chat still has this room.
+          get isWanted() {
+            return this.chat.rooms.get(this.channel) === this;
           }
 
           async enter() {
             const { channel, epoch, offset } = this;
             const place = epoch === undefined ? {} : { recover: true, epoch, offset };
+            // Or on the way: entering twice is an error.
+            this.inside = true;
             try {
               const result = await this.chat.call('subscribe', { channel, ...place });
+              if (!this.isWanted) return;
               const recovered = Boolean(result.recovered);
               if (!recovered) this.offset = result.offset ?? 0;
               for (const publication of result.publications ?? []) this.deliver(publication);
@@ -203,6 +219,8 @@ enum ChatScript {
               if (result.recoverable) this.epoch = result.epoch ?? '';
               this.onsubscribed?.({ recovered, wasRecovering: 'recover' in place });
             } catch (error) {
+              this.inside = false;
+              if (!this.isWanted) return;
               // 112: the place is no longer known.
               if (error.code === 112) this.epoch = undefined;
               else if (!error.temporary) return this.onerror?.(error);
@@ -211,7 +229,7 @@ enum ChatScript {
           }
 
           again() {
-            if (this.chat.state === 'connected' && this.chat.rooms.get(this.channel) === this) this.enter();
+            if (this.chat.state === 'connected' && this.isWanted && !this.inside) this.enter();
           }
 
           deliver(publication) {
@@ -224,6 +242,7 @@ enum ChatScript {
 
           // 2500 and above: the server advises to enter again.
           left({ code, reason }) {
+            this.inside = false;
             if (code >= 2500) return this.again();
             this.chat.rooms.delete(this.channel);
             this.onerror?.({ code, message: reason });
