@@ -85,9 +85,11 @@ final class FileResponder: HTTPResponder {
         let fields = request.head.fields
         let (file, now) = (found.file, HTTPDate(seconds: Machine.wallClockMilliseconds() / 1000))
         let validators = FileValidators(inode: file.inode, size: file.size, modified: file.modified)
+        // Never later than the response itself: RFC 9110 §8.8.2.1.
+        let lastModified = min(validators.lastModified, now)
         var common = [
-            FieldLine("ETag", validators.entityTag),
-            FieldLine("Last-Modified", validators.lastModified.formatted), self.cacheControl,
+            FieldLine("ETag", validators.entityTag), FieldLine("Last-Modified", lastModified.formatted),
+            self.cacheControl,
         ]
         if found.type.isCompressible { common.append(FieldLine("Vary", "Accept-Encoding")) }
         switch validators.evaluate(fields, now: now) {

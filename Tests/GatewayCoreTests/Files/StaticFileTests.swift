@@ -1,5 +1,6 @@
 import GatewayConfiguration
 import GatewayCore
+import HTTPSemantics
 import SimulatedNetwork
 import StreamTransport
 import TestSupport
@@ -40,6 +41,20 @@ struct StaticFileTests {
         let unchanged = try scene.fetch("/", "If-None-Match: \(tag)\r\n")
         #expect(unchanged.status == 304 && unchanged["ETag"] == tag && unchanged["Content-Length"] == nil)
         #expect(try scene.fetch("/", "If-Match: \"x\"\r\n").status == 412)
+        scene.finish()
+    }
+
+    @Test func changeInTheFutureIsDatedNow() throws {
+        try self.folder.write("a.txt", "a").setChange(of: "a.txt", in: 86_400)
+        let scene = try self.scene()
+        let response = try scene.fetch("/a.txt")
+        let now = try #require(response["Date"].flatMap { HTTPDate($0, now: HTTPDate(seconds: 0)) })
+        let changed = try #require(response["Last-Modified"].flatMap { HTTPDate($0, now: now) })
+        #expect(changed <= now)
+        // The date names no version, but the tag does.
+        let range = "Range: bytes=0-0\r\n"
+        #expect(try scene.fetch("/a.txt", "\(range)If-Range: \(changed.formatted)\r\n").status == 200)
+        #expect(try scene.fetch("/a.txt", "\(range)If-Range: \(response["ETag"] ?? "")\r\n").status == 206)
         scene.finish()
     }
 

@@ -44,6 +44,12 @@ final class ServedFolder {
 
     func remove() throws { try FileManager.default.removeItem(atPath: self.path) }
 
+    /// Sets the time of a file's last change, in seconds from now.
+    func setChange(of name: String, in seconds: Double) throws {
+        let date = Date(timeIntervalSinceNow: seconds)
+        try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: "\(self.path)/\(name)")
+    }
+
     /// Cuts a file.
     func truncate(_ name: String, to count: UInt64) throws {
         let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: "\(self.path)/\(name)"))
