@@ -159,7 +159,8 @@ extension RoomSettings: SettingsSection {
             "user-header", \.userHeader, .headerName, example: "X-User",
             """
             Field of the opening request whose value is the user's name. Only for listeners that a proxy alone can \
-            reach, and a proxy that removes the field from its clients' requests: nothing checks it.
+            reach, and a proxy that removes the field from its clients' requests: nothing checks it. A request with the \
+            field empty, or more than once, has no user.
             """),
         .sections(
             .apiKeys, \.apiKeys,

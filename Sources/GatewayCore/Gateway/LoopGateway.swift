@@ -280,8 +280,8 @@ extension LoopGateway {
     /// The user that the request names in the rooms.
     private func user(of matched: MatchedRequest) -> TrustedUser? {
         // The token of the request is a better witness than a field.
-        let field = self.shared.hub.currentSettings.userHeader
-        return TrustedUser(matched.grant, field: field.flatMap { matched.head.fields[$0] }, expires: false)
+        let header = self.shared.hub.currentSettings.userHeader
+        return TrustedUser(matched.grant, matched.head, header: header, expires: false)
     }
 
     /// A client of the rooms' protocol.

@@ -151,10 +151,15 @@ struct TrustedUser: Sendable, Equatable {
     /// When the token expires, in seconds since 1970; `nil` if it does not, or its end does not matter.
     var expiry: UInt64?
 
-    /// - Parameter expires: whether the rooms end the connection when the token expires. Those of WebSockets are ended by
-    ///   their route.
-    init?(_ grant: AccessGrant?, field: String?, expires: Bool) {
-        guard let name = grant?.subject ?? field else { return nil }
+    /// - Parameters:
+    ///   - header: name of the field with the user's name, which a proxy sets.
+    ///   - expires: whether the rooms end the connection when the token expires. Those of WebSockets are ended by their route.
+    /// - Returns: `nil` where neither token nor field names a user. A repeated field is one of the client and one that a
+    ///   proxy added: none counts.
+    init?(_ grant: AccessGrant?, _ head: RequestHead, header: String?, expires: Bool) {
+        let field = header.map { head.fields.single($0) }
+        let named = field.flatMap { $0.isRepeated ? nil : $0.first }
+        guard let name = grant?.subject ?? named, !name.isEmpty else { return nil }
         self.name = name
         guard expires, let remaining = grant?.remaining else { return }
         let seconds = UInt64(clamping: Machine.wallClockMilliseconds() / 1000)

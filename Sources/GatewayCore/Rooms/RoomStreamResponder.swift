@@ -26,8 +26,8 @@ final class RoomStreamResponder: HTTPResponder {
             return Self.refuse(400, .badRequest, "The request is not as expected: \(error).", origin, exchange)
         }
         let hub = exchange.gateway.rooms.hub
-        let field = hub.currentSettings.userHeader.flatMap { request.head.fields[$0] }
-        let user = TrustedUser(request.grant, field: field, expires: true)
+        let header = hub.currentSettings.userHeader
+        let user = TrustedUser(request.grant, request.head, header: header, expires: true)
         switch body {
         case .receive(let body):
             if let publication = body.publication {
