@@ -66,7 +66,19 @@ package struct TokenKeySet: Sendable {
     ///   without a name, such as those of PEM files, are candidates if no key has it.
     func candidates(identifier: String?) -> [TokenKey] {
         guard let identifier else { return self.keys }
-        let named = self.keys.filter { $0.identifier?.utf8.elementsEqual(identifier.utf8) ?? false }
+        let named = self.keys.filter { $0.isNamed(identifier) }
         return named.isEmpty ? self.keys.filter { $0.identifier == nil } : named
+    }
+
+    /// Whether there is a key of that name; for `nil`, whether there are any.
+    func contains(identifier: String?) -> Bool {
+        guard let identifier else { return !self.keys.isEmpty }
+        return self.keys.contains { $0.isNamed(identifier) }
+    }
+}
+
+extension TokenKey {
+    fileprivate func isNamed(_ identifier: String) -> Bool {
+        self.identifier?.utf8.elementsEqual(identifier.utf8) ?? false
     }
 }

@@ -91,16 +91,17 @@ package final class TokenVerifier: Sendable {
 
     private func checkSignature(of parts: CompactSignature, _ algorithm: TokenAlgorithm) throws(TokenError) {
         let keys = self.keys
-        let named = keys.candidates(identifier: parts.keyIdentifier)
-        guard !named.isEmpty else {
-            self.unknownKeyObserver.withLock(\.self)?()
+        let candidates = keys.candidates(identifier: parts.keyIdentifier)
+        let suitable = candidates.filter { $0.algorithms.contains(algorithm) }
+        let isSigned = suitable.contains { $0.isSignature(parts.signature, of: parts.signed, by: algorithm) }
+        guard !isSigned else { return }
+        // Keys without a name were tried instead; the token's own may have been published meanwhile.
+        if !keys.contains(identifier: parts.keyIdentifier) { self.unknownKeyObserver.withLock(\.self)?() }
+        guard !candidates.isEmpty else {
             let name = keys.keys.isEmpty ? nil : parts.keyIdentifier
             throw .unknownKey(name.map { LogText.shortened($0) })
         }
-        let suitable = named.filter { $0.algorithms.contains(algorithm) }
-        guard !suitable.isEmpty else { throw .algorithmRefused(algorithm.rawValue) }
-        let isSigned = suitable.contains { $0.isSignature(parts.signature, of: parts.signed, by: algorithm) }
-        guard isSigned else { throw .badSignature }
+        throw suitable.isEmpty ? .algorithmRefused(algorithm.rawValue) : .badSignature
     }
 
     private func checkTimes(of token: Token, now: Int64) throws(TokenError) {

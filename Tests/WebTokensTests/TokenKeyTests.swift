@@ -169,6 +169,17 @@ struct TokenKeyTests {
         #expect(count.load(ordering: .relaxed) == 1)
     }
 
+    @Test func unknownKeyIsReportedWhereKeysWithoutANameAreTried() throws {
+        let verifier = TokenVerifier(keys: TokenKeySet([try Self.key(nil, Self.first)]))
+        let count = Atomic(0)
+        verifier.observeUnknownKeys { count.add(1, ordering: .relaxed) }
+        _ = try verifier.verify(Self.token("1", Self.first), now: 0)
+        #expect(throws: TokenError.badSignature) { try verifier.verify(Self.token(nil, Self.second), now: 0) }
+        #expect(count.load(ordering: .relaxed) == 0)
+        #expect(throws: TokenError.badSignature) { try verifier.verify(Self.token("2", Self.second), now: 0) }
+        #expect(count.load(ordering: .relaxed) == 1)
+    }
+
     @Test func replacedKeysAreNoLongerAccepted() throws {
         let verifier = TokenVerifier(keys: TokenKeySet([try Self.key("1", Self.first)]))
         let token = try Self.token("1", Self.first)
