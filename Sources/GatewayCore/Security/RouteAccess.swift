@@ -76,6 +76,9 @@ final class RouteAccess: Sendable {
             guard let value = header.value.text({ token.textClaim($0) }) else {
                 throw .claimMissing(header.value.claims.first { token.textClaim($0) == nil } ?? "")
             }
+            if let empty = header.value.claims.first(where: { token.textClaim($0)?.isEmpty == true }) {
+                throw .claimUnusable(empty)
+            }
             let field = HTTPField(header.name, value)
             guard field.isWellFormed, value.utf8.count <= ExtraHeader.valueLimit else {
                 throw .claimUnusable(header.value.claims.first ?? "")

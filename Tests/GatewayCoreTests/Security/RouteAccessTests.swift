@@ -230,6 +230,15 @@ struct RouteAccessTests {
         scene.finish()
     }
 
+    @Test(arguments: ["{claim.sub}", "a{claim.sub}b"])
+    func emptyClaimIsRefusedInAFieldToo(_ value: String) throws {
+        let scene = try GatewayScene(Self.configuration.replacing("user {claim.sub}", with: value))
+        let token = TokenScene.token(#"{"aud":"chat","sub":"","tenant":"t","level":1}"#)
+        let head = try self.head(scene, TokenScene.request("/up/r1", "Authorization: Bearer \(token)"))
+        #expect(head.hasPrefix("HTTP/1.1 403"), "\(head)")
+        scene.finish()
+    }
+
     // MARK: Expiry
 
     @Test func connectionEndsWithItsToken() throws {
