@@ -68,13 +68,20 @@ final class FileResponder: HTTPResponder {
         for coding in FileCoding.accepted(request.head.fields) {
             do throws(SystemError) {
                 let copy = try folder.open(path + coding.suffix)
-                guard copy.kind == .regular, copy.modified >= file.modified else { continue }
+                guard copy.kind == .regular, Self.isCurrent(copy, of: file) else { continue }
                 return Found(file: copy, type: type, coding: coding)
             } catch {
                 if error.isExhaustion { throw error }
             }
         }
         return Found(file: file, type: type)
+    }
+
+    /// Whether a compressed copy is not older than the file. Compressors give it the file's time, but some of them, such as
+    /// `brotli` and `pigz`, without the fraction of the second.
+    private static func isCurrent(_ copy: OpenFile, of file: OpenFile) -> Bool {
+        let second: Int64 = 1_000_000_000
+        return copy.modified >= file.modified || copy.modified == file.modified.floorDivided(by: second) * second
     }
 
     // MARK: Responses

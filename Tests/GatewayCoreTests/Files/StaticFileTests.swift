@@ -168,6 +168,16 @@ struct StaticFileTests {
         scene.finish()
     }
 
+    @Test(arguments: [(0.5, true), (0, true), (0.25, false), (-1, false), (-0.5, false)])
+    func compressedCopyMayHaveTheTimeInWholeSeconds(_ fraction: Double, _ isSent: Bool) throws {
+        try self.folder.write("a.js", "plain").setChange(of: "a.js", at: 1_700_000_000.5)
+        try self.folder.write("a.js.gz", "gzipped").setChange(of: "a.js.gz", at: 1_700_000_000 + fraction)
+        let scene = try self.scene()
+        let accepts = "Accept-Encoding: gzip\r\n"
+        #expect(try scene.fetch("/a.js", accepts).text == (isSent ? "gzipped" : "plain"))
+        scene.finish()
+    }
+
     private func isOlder(_ name: String, _ other: String) throws -> Bool {
         let folder = try OpenFolder(self.folder.path)
         return try folder.open(name).modified <= folder.open(other).modified

@@ -46,7 +46,15 @@ final class ServedFolder {
 
     /// Sets the time of a file's last change, in seconds from now.
     func setChange(of name: String, in seconds: Double) throws {
-        let date = Date(timeIntervalSinceNow: seconds)
+        try self.setChange(of: name, Date(timeIntervalSinceNow: seconds))
+    }
+
+    /// Sets the time of a file's last change, in seconds since 1970.
+    func setChange(of name: String, at seconds: Double) throws {
+        try self.setChange(of: name, Date(timeIntervalSince1970: seconds))
+    }
+
+    private func setChange(of name: String, _ date: Date) throws {
         try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: "\(self.path)/\(name)")
     }
 
