@@ -159,6 +159,24 @@ def test_lost_connection_misses_nothing(page, chromium, service):
     assert again == {"channel": "lobby", "recover": True, "epoch": "first", "offset": 2}
 
 
+def test_publication_in_the_message_with_a_recovery_comes_after_it(page, chromium, service):
+    async def body():
+        async with Browser(chromium) as browser:
+            one = await browser.open(page)
+            await enter(one, "Ada")
+            await one.until(state("^Connected"))
+            await asyncio.to_thread(eventually, lambda: service.history("lobby"), "the page's first publication")
+            service.publish("lobby", {"text": "before", "name": "Eve"})
+            await one.until(heard("before"))
+            service.add("lobby", {"text": "missed", "name": "Eve"})
+            service.behind = {"text": "behind", "name": "Eve"}
+            service.cut()
+            await one.until(heard("behind"))
+            said = await one.evaluate("[...document.querySelectorAll('#messages p')].map(item => item.textContent)")
+            assert said == ["before", "missed", "behind"]
+    run(body())
+
+
 def test_loss_that_cannot_be_recovered_is_shown(page, chromium, service):
     async def body():
         async with Browser(chromium) as browser:

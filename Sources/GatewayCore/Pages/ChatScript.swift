@@ -209,17 +209,22 @@ enum ChatScript {
             const place = epoch === undefined ? {} : { recover: true, epoch, offset };
             // Or on the way: entering twice is an error.
             this.inside = true;
+            // Publications behind the reply, in the same message, come before its promise is settled.
+            const early = (this.early = []);
             try {
               const result = await this.chat.call('subscribe', { channel, ...place });
               if (!this.isWanted) return;
+              this.early = undefined;
               const recovered = Boolean(result.recovered);
               if (!recovered) this.offset = result.offset ?? 0;
               for (const publication of result.publications ?? []) this.deliver(publication);
               this.offset = Math.max(this.offset ?? 0, result.offset ?? 0);
               if (result.recoverable) this.epoch = result.epoch ?? '';
               this.onsubscribed?.({ recovered, wasRecovering: 'recover' in place });
+              for (const publication of early) this.deliver(publication);
             } catch (error) {
               this.inside = false;
+              this.early = undefined;
               if (!this.isWanted) return;
               // 112: the place is no longer known.
               if (error.code === 112) this.epoch = undefined;
@@ -233,6 +238,7 @@ enum ChatScript {
           }
 
           deliver(publication) {
+            if (this.early) return this.early.push(publication);
             if (publication.offset) {
               if (publication.offset <= (this.offset ?? 0)) return;
               this.offset = publication.offset;

@@ -19,6 +19,8 @@ class ChatService:
         self.commands = []
         self.pongs = 0
         self.epoch = "first"
+        # Is published once, in the message with the next reply to `subscribe`.
+        self.behind = None
 
     def __enter__(self):
         ready = threading.Event()
@@ -63,6 +65,9 @@ class ChatService:
                         beat = asyncio.create_task(self.beat(socket))
                     else:
                         replies.append(await self.answer(client, command))
+                        if "subscribe" in command and self.behind:
+                            name, self.behind, data = command["subscribe"]["channel"], None, self.behind
+                            replies.append({"push": {"channel": name, "pub": self.add(name, data)}})
                 if replies:
                     await socket.send("\n".join(json.dumps(reply) for reply in replies))
         finally:
@@ -79,6 +84,12 @@ class ChatService:
 
     def history(self, name):
         return self.rooms.setdefault(name, [])
+
+    def add(self, name, data):
+        """Publishes without telling anyone."""
+        past = self.history(name)
+        past.append({"data": data, "offset": len(past) + 1})
+        return past[-1]
 
     async def answer(self, client, command):
         number = command["id"]
@@ -138,8 +149,5 @@ class ChatService:
     def publish(self, name, data):
         """As another client."""
         async def publish():
-            past = self.history(name)
-            publication = {"data": data, "offset": len(past) + 1}
-            past.append(publication)
-            await self.push(name, {"pub": publication})
+            await self.push(name, {"pub": self.add(name, data)})
         self.call(publish())
