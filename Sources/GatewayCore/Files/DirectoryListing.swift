@@ -36,7 +36,9 @@ struct DirectoryListing {
     }
 
     private static func escaped(_ text: String) -> String {
-        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+        // Most names have none of these characters, and `replacing` would take most of the turn for a long list.
+        guard text.utf8.contains(where: { "&<>\"".utf8.contains($0) }) else { return text }
+        return text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
             .replacing("\"", with: "&quot;")
     }
 }
