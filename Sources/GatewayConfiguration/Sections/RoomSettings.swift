@@ -147,7 +147,8 @@ extension RoomSettings: SettingsSection {
             "anonymous", \.admitsAnonymous, .boolean,
             """
             Whether clients may connect without a token. With `false` such a connection ends with 3501, unless \
-            `user-header` or the route's `auth` names its user.
+            `user-header` or the route's `auth` names its user, and a client without a protocol, which has no other user, \
+            with 1008.
             """),
         .optional(
             "personal-room", \.personalRoom, .personalRoom, example: "\"#{user}\"",

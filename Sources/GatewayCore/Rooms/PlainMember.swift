@@ -43,7 +43,9 @@ extension PlainRoomMember {
     /// - Parameter info: for the room's list of members.
     func join(_ room: String, _ info: ClientInfo, refused: @escaping (Self, PlainRefusal) -> Void) {
         let policy = self.rooms.hub.policy(of: room) ?? .open
-        guard policy.subscribe == .everyone || policy.subscribe == .users && !info.user.isEmpty,
+        let isKnown = !info.user.isEmpty
+        guard isKnown || self.rooms.hub.currentSettings.admitsAnonymous,
+            policy.subscribe == .everyone || policy.subscribe == .users && isKnown,
             !self.isRestricted(.ban, info, in: room)
         else { return refused(self, .notPermitted) }
         self.pauseReading()

@@ -6,10 +6,12 @@ struct TrustedUserTests {
     private func scene() throws -> GatewayScene {
         try GatewayScene(
             """
-            listeners: [{name: web, listen: "ws://10.1.0.1:1001"}]
+            listeners: [{name: web, listen: "ws://10.1.0.1:1001"}, {name: raw, listen: "tcp://10.1.0.1:1002", route: lobby}]
             routes:
               - {name: events, path: /events, target: room-events}
               - {name: programs, path: /rooms, target: rooms}
+              - {name: chat, path: "/chat/{room}", target: chat}
+              - {name: lobby, target: chat, framing: lines}
             rooms:
               anonymous: false
               user-header: X-User
@@ -29,13 +31,46 @@ struct TrustedUserTests {
     func requestWithoutOneNameIsAnonymous(_ fields: String) throws {
         let scene = try self.scene()
         #expect(try self.publish(scene, fields) == 401)
-        let peer = RawWebSocketPeer(try scene.client(1001), isClient: true)
-        peer.peer.send(RawWebSocketPeer.request(to: "/rooms").replacing("Origin:", with: "\(fields)Origin:"))
-        #expect(scene.head(peer)?.hasPrefix("HTTP/1.1 101 ") == true)
+        let peer = try self.open("/rooms", fields, scene)
         peer.send(1, #"{"id":1,"connect":{}}"#)
         // 3501 is the only answer.
         #expect(scene.run { peer.close?.prefix(2) == [0x0D, 0xAD] } && peer.frames.count == 1)
         scene.finish()
+    }
+
+    @Test(arguments: unnamed)
+    func anonymousClientWithoutAProtocolEntersNoRoom(_ fields: String) throws {
+        let scene = try self.scene()
+        let peer = try self.open("/chat/a", fields, scene)
+        #expect(scene.run { peer.close?.prefix(2) == [0x03, 0xF0] } && peer.frames.count == 1)
+        scene.finish()
+    }
+
+    @Test func namedClientWithoutAProtocolEnters() throws {
+        let scene = try self.scene()
+        let peers = try (0..<2).map { _ in try self.open("/chat/a", "X-User: ada\r\n", scene) }
+        for peer in peers {
+            // The answer to a ping shows that the client is in the room.
+            peer.send(9)
+            #expect(scene.run { peer.frames.last?.opcode == 10 })
+        }
+        peers[0].send(1, "hello")
+        #expect(scene.run { peers[1].frames.last?.payload == Array("hello".utf8) })
+        scene.finish()
+    }
+
+    @Test func streamHasNoUser() throws {
+        let scene = try self.scene()
+        let peer = try scene.client(1002)
+        #expect(scene.run { peer.failure != nil || peer.sawEnd })
+        scene.finish()
+    }
+
+    private func open(_ target: String, _ fields: String, _ scene: GatewayScene) throws -> RawWebSocketPeer {
+        let peer = RawWebSocketPeer(try scene.client(1001), isClient: true)
+        peer.peer.send(RawWebSocketPeer.request(to: target).replacing("Origin:", with: "\(fields)Origin:"))
+        #expect(scene.head(peer)?.hasPrefix("HTTP/1.1 101 ") == true)
+        return peer
     }
 
     private func publish(_ scene: GatewayScene, _ fields: String) throws -> Int {
