@@ -125,11 +125,11 @@ final class HTTPConnection {
         let request = PlainRequest(
             head, match, route: route, isSecure: self.isSecure, client: self.context.client, grant: grant)
         if head.version < .http11 || head.fields.list("Connection", contains: "close") { self.persists = false }
+        guard let responder = route.responder else { return self.refuse(.noRoute, isHead: head.method == "HEAD") }
         do throws(HandshakeRefusal) {
-            guard let responder = route.responder else { throw .noRoute }
             try self.begin(request, responder)
         } catch {
-            self.refuse(error, isHead: head.method == "HEAD")
+            self.refuse(error, of: request, responder)
         }
     }
 
@@ -177,7 +177,7 @@ final class HTTPConnection {
             try arriving.decoder.decode(
                 bytes, consumed: &used, keeps: arriving.responder.bodyLimit > 0, into: &arriving.request.body)
         } catch {
-            return self.refuse(error.refusal, isHead: arriving.request.head.method == "HEAD")
+            return self.refuse(error.refusal, of: arriving.request, arriving.responder)
         }
         guard arriving.decoder.isComplete else { return self.arriving = arriving }
         self.respond(to: arriving.request, arriving.responder)
@@ -189,6 +189,10 @@ final class HTTPConnection {
         self.phase = .responding
         self.armStallTimer()
         responder.respond(to: request, exchange)
+    }
+
+    private func refuse(_ refusal: HandshakeRefusal, of request: PlainRequest, _ responder: any HTTPResponder) {
+        self.refuse(refusal.adding(responder.refusalFields(request)), isHead: request.head.method == "HEAD")
     }
 
     /// Answers with an error and closes: what follows in the input cannot be read reliably.

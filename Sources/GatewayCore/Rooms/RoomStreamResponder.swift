@@ -63,6 +63,9 @@ final class RoomStreamResponder: HTTPResponder {
         return [FieldLine("Access-Control-Allow-Origin", origin), FieldLine("Vary", "Origin")]
     }
 
+    /// A page of another origin sees what is wrong, too.
+    func refusalFields(_ request: PlainRequest) -> [FieldLine] { Self.allowedOrigin(request) }
+
     private func answerPreflight(_ origin: [FieldLine], _ exchange: PlainExchange) {
         let fields = [
             FieldLine("Access-Control-Allow-Methods", "GET, POST"),

@@ -193,6 +193,12 @@ public struct HandshakeRefusal: Error, Equatable, Sendable {
         self.init(status: violation.status, explanation: violation.explanation)
     }
 
+    /// The same with these fields too.
+    package func adding(_ fields: [HTTPField]) -> HandshakeRefusal {
+        HandshakeRefusal(
+            status: self.status, explanation: self.explanation, fields: self.fields + fields, detail: self.detail)
+    }
+
     /// The encoded response with the explanation as a plain text body.
     ///
     /// Leaves out malformed fields and replaces control characters in the explanation by spaces, so that it cannot
