@@ -1,3 +1,4 @@
+import Rooms
 import Synchronization
 
 /// Bytes of all histories of a gateway. Rooms add what theirs grow, and the hub removes histories above the limit.
@@ -33,5 +34,40 @@ final class HistoryMemory: Sendable {
         }
         body()
         self.isBeingFreed.store(false, ordering: .releasing)
+    }
+}
+
+/// A history of a room whose size is part of the gateway's.
+struct CountedHistory {
+    var history: RoomHistory? {
+        didSet {
+            let bytes = self.history?.cost ?? 0
+            guard bytes != self.bytes else { return }
+            self.memory.add(bytes - self.bytes)
+            self.bytes = bytes
+        }
+    }
+    private let memory: HistoryMemory
+    private let epochs: RoomEpochs
+    /// Those that are counted.
+    private(set) var bytes = 0
+
+    /// - Parameters:
+    ///   - memory: of the histories of all rooms.
+    ///   - epochs: of all rooms.
+    init(memory: HistoryMemory, epochs: RoomEpochs) {
+        self.memory = memory
+        self.epochs = epochs
+    }
+
+    /// Begins a history unless there is one.
+    mutating func begin() {
+        if self.history == nil { self.history = RoomHistory(epoch: self.epochs.current) }
+    }
+
+    /// Removes the history; the next one has another epoch, unless nothing was published in this one.
+    mutating func end() {
+        if let position = self.history?.position, position.offset > 0 { self.epochs.end(position.epoch) }
+        self.history = nil
     }
 }

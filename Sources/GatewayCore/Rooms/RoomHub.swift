@@ -28,7 +28,7 @@ package final class RoomHub: Sendable {
                 return uses[room.name] == nil && room.isDisposable(now: now, isCrowded: isCrowded || isOwn)
             }
             for room in over.prefix(count) {
-                self.rooms[room.name] = nil
+                self.remove(room)
                 self.addUnused(room, -1)
             }
         }
@@ -46,7 +46,12 @@ package final class RoomHub: Sendable {
             guard let uses = self.uses[room.name], let room = self.rooms[room.name] else { return }
             self.uses[room.name] = uses > 1 ? uses - 1 : nil
             guard uses == 1 else { return }
-            if room.isDisposable(now: now) { self.rooms[room.name] = nil } else { self.addUnused(room, 1) }
+            if room.isDisposable(now: now) { self.remove(room) } else { self.addUnused(room, 1) }
+        }
+
+        private mutating func remove(_ room: SharedRoom) {
+            self.rooms[room.name] = nil
+            room.end()
         }
 
         private mutating func addUnused(_ room: SharedRoom, _ change: Int) {
@@ -102,6 +107,7 @@ package final class RoomHub: Sendable {
     let emulatedInboxes = EmulatedInboxes()
     package let clientRates = ClientRates()
     private let historyMemory: HistoryMemory
+    private let epochs: RoomEpochs
     /// Epochs and identifiers; replaced by seeded words in simulations.
     let randomWords: @Sendable (Int) -> [UInt64]
 
@@ -123,7 +129,9 @@ package final class RoomHub: Sendable {
         self.historyMemory = HistoryMemory(limit: settings.maximumHistoryTotal)
         self.buffers = buffers
         self.inboxes = loops.map { _ in LoopInbox(limit: buffers.inbox) }
-        self.randomWords = randomWords ?? { Machine.randomWords($0) }
+        let randomWords = randomWords ?? { Machine.randomWords($0) }
+        self.randomWords = randomWords
+        self.epochs = RoomEpochs { Self.text(randomWords(1)) }
     }
 
     package var loopCount: Int { self.loops.count }
@@ -198,8 +206,8 @@ package final class RoomHub: Sendable {
 
     private func make(_ name: String, _ policy: RoomPolicy, for client: RoomClientKey?) -> SharedRoom {
         SharedRoom(
-            name: name, policy: policy, maker: client, isLocal: self.cluster == nil, memory: self.historyMemory
-        ) { [randomWords] in Self.text(randomWords(1)) }
+            name: name, policy: policy, maker: client, isLocal: self.cluster == nil, memory: self.historyMemory,
+            epochs: self.epochs)
     }
 
     /// One more use of a room that the caller has, until `release`.

@@ -26,24 +26,6 @@ package final class SharedRoom: Sendable {
         case open
     }
 
-    /// A history whose size is part of the gateway's.
-    private struct CountedHistory {
-        var history: RoomHistory? {
-            didSet {
-                let bytes = self.history?.cost ?? 0
-                guard bytes != self.bytes else { return }
-                self.memory?.add(bytes - self.bytes)
-                self.bytes = bytes
-            }
-        }
-        let memory: HistoryMemory?
-        private(set) var bytes = 0
-
-        init(memory: HistoryMemory?) {
-            self.memory = memory
-        }
-    }
-
     private struct State {
         var policy: RoomPolicy
         var source: Source
@@ -70,10 +52,10 @@ package final class SharedRoom: Sendable {
         var end: UInt64 { self.first + UInt64(self.log.count) }
         var memberCount: Int { self.cursors.values.reduce(0) { $0 + $1.members } }
 
-        init(policy: RoomPolicy, source: Source, memory: HistoryMemory?) {
+        init(policy: RoomPolicy, source: Source, counted: CountedHistory) {
             self.policy = policy
             self.source = source
-            self.counted = CountedHistory(memory: memory)
+            self.counted = counted
         }
     }
 
@@ -81,21 +63,20 @@ package final class SharedRoom: Sendable {
     private static let idempotencyLimit = 1000
 
     private let state: Mutex<State>
-    private let makeEpoch: @Sendable () -> String
 
     /// - Parameters:
     ///   - maker: the client that uses it first.
     ///   - isLocal: whether this node alone has the room.
     ///   - memory: of the histories of all rooms.
+    ///   - epochs: of all rooms.
     init(
         name: String, policy: RoomPolicy, maker: RoomClientKey? = nil, isLocal: Bool = true,
-        memory: HistoryMemory? = nil,
-        makeEpoch: @escaping @Sendable () -> String
+        memory: HistoryMemory, epochs: RoomEpochs
     ) {
         self.name = name
         self.maker = maker
-        self.makeEpoch = makeEpoch
-        self.state = Mutex(State(policy: policy, source: isLocal ? .local : .closed, memory: memory))
+        let counted = CountedHistory(memory: memory, epochs: epochs)
+        self.state = Mutex(State(policy: policy, source: isLocal ? .local : .closed, counted: counted))
     }
 
     deinit {
@@ -108,7 +89,7 @@ package final class SharedRoom: Sendable {
     func set(_ policy: RoomPolicy) {
         self.state.withLock {
             $0.policy = policy
-            if !policy.keepsHistory { $0.counted.history = nil }
+            if !policy.keepsHistory { $0.counted.end() }
             if !policy.hasPresence { $0.presence = Presence() }
         }
     }
@@ -145,7 +126,6 @@ package final class SharedRoom: Sendable {
         onLoop loop: Int, info: ClientInfo?, recovering position: StreamPosition?, limit: Int,
         usesDeltas: Bool = false, isPatient: Bool = true, now: Duration
     ) throws(JoinError) -> Membership {
-        let epoch = self.makeEpoch
         let joined = self.state.withLock { state -> Result<Membership, JoinError> in
             guard Self.isReady(state, for: isPatient ? position : nil) else {
                 state.waiting.insert(loop)
@@ -155,9 +135,7 @@ package final class SharedRoom: Sendable {
             var result = RoomClient.JoinResult(position: StreamPosition())
             state.lastUse = now
             if state.policy.keepsHistory {
-                if state.counted.history == nil, state.source == .local {
-                    state.counted.history = RoomHistory(epoch: epoch())
-                }
+                if state.source == .local { state.counted.begin() }
                 state.counted.history?.expire(now)
                 result.position = state.counted.history?.position ?? StreamPosition()
                 if let position, let history = state.counted.history {
@@ -247,8 +225,7 @@ package final class SharedRoom: Sendable {
         _ publication: Publication, plain: RoomMessage.Plain? = nil, origin: RoomMessage.Origin? = nil,
         skipsHistory: Bool = false, idempotencyKey: String? = nil, now: Duration, time: UInt64
     ) -> Published {
-        let epoch = self.makeEpoch
-        return self.state.withLock { state in
+        self.state.withLock { state in
             if let key = idempotencyKey {
                 while let first = state.idempotent.first, first.expiry <= now { state.idempotent.removeFirst() }
                 if let former = state.idempotent.first(where: { $0.key == key }) {
@@ -260,7 +237,7 @@ package final class SharedRoom: Sendable {
             state.lastUse = now
             if state.policy.keepsHistory, publication.data.isEmpty, let plain { publication.data = plain.payload }
             if state.policy.keepsHistory, !skipsHistory {
-                if state.counted.history == nil { state.counted.history = RoomHistory(epoch: epoch()) }
+                state.counted.begin()
                 publication = state.counted.history?.append(publication, policy: state.policy, now: now) ?? publication
             }
             let position = state.counted.history?.position ?? StreamPosition()
@@ -349,10 +326,9 @@ package final class SharedRoom: Sendable {
     package func history(
         _ request: Command.HistoryRequest, now: Duration
     ) throws(RoomHistory.RequestError) -> (publications: [Publication], position: StreamPosition) {
-        let epoch = self.makeEpoch
         let history = self.state.withLock { state -> RoomHistory? in
             guard state.policy.keepsHistory else { return nil }
-            if state.counted.history == nil { state.counted.history = RoomHistory(epoch: epoch()) }
+            state.counted.begin()
             state.counted.history?.expire(now)
             return state.counted.history
         }
@@ -400,7 +376,7 @@ package final class SharedRoom: Sendable {
     func forgetHistory() {
         self.state.withLock { state in
             if state.source == .local, state.cursors.isEmpty {
-                state.counted.history = nil
+                state.counted.end()
             } else {
                 state.counted.history?.removeAll()
             }
@@ -413,6 +389,11 @@ package final class SharedRoom: Sendable {
             let limit = state.counted.bytes - bytes
             state.counted.history?.shrink(to: limit)
         }
+    }
+
+    /// The room is forgotten, and makes way for another one of its name.
+    func end() {
+        self.state.withLock { $0.counted.end() }
     }
 
     /// Nothing would be lost without the room. Its epoch lasts as long as its history would.

@@ -55,4 +55,59 @@ struct RoomSessionTests {
         #expect(Self.publications(far) > 0)
         chat.scene.finish()
     }
+
+    private static func rooms(_ more: String = "") throws -> ChatScene {
+        let all = #"name: all, pattern: "*", publish: everyone, read: everyone, history-size: 9, recovery: stream"#
+        let chat = try ChatScene(loops: 1, policies: "[{\(all)\(more)}]")
+        // A room in which nothing was published is kept for a minute, and the clock begins at zero.
+        chat.runFor(.seconds(120))
+        return chat
+    }
+
+    private static func epoch(_ peer: RawWebSocketPeer) throws -> String {
+        String(try #require(Self.text(peer).split(separator: #""epoch":""#).last?.split(separator: "\"").first))
+    }
+
+    /// The answer to a client that enters room `x` and has got `offset` publications.
+    private static func recover(from offset: Int, _ epoch: String, by peer: RawWebSocketPeer, in chat: ChatScene)
+        -> String
+    {
+        let place = #""channel":"x","recover":true,"offset":\#(offset),"epoch":"\#(epoch)""#
+        peer.send(1, #"{"id":9,"subscribe":{\#(place)}}"#)
+        #expect(chat.run { Self.text(peer).contains(#"{"id":9,"#) })
+        return Self.text(peer)
+    }
+
+    @Test func positionOfARoomThatDoesNotExistIsThatOfTheRoomMadeLater() throws {
+        let chat = try Self.rooms()
+        let peer = try chat.client(on: 0, "/rooms")
+        peer.send(1, #"{"id":1,"connect":{}}"# + "\n" + #"{"id":2,"history":{"channel":"x"}}"#)
+        #expect(chat.run { Self.text(peer).contains(#"{"id":2,"history""#) })
+        #expect(chat.gateway.shared.hub.roomCount == 0)
+        let epoch = try Self.epoch(peer)
+        chat.runFor(.seconds(15))
+        peer.send(1, #"{"id":3,"publish":{"channel":"x","data":7}}"#)
+        let answer = Self.recover(from: 0, epoch, by: peer, in: chat)
+        #expect(answer.contains(#""recovered":true"#) && answer.contains(#""data":7"#))
+        chat.scene.finish()
+    }
+
+    @Test func forgottenRoomIsMadeWithAnotherEpoch() throws {
+        let chat = try Self.rooms(", history-time: 1s")
+        let first = try chat.client(on: 0, "/rooms")
+        let commands = [
+            #"{"id":1,"connect":{}}"#, #"{"id":2,"publish":{"channel":"x","data":7}}"#,
+            #"{"id":3,"history":{"channel":"x"}}"#,
+        ]
+        first.send(1, commands.joined(separator: "\n"))
+        #expect(chat.run { Self.text(first).contains(#"{"id":3,"history""#) })
+        let epoch = try Self.epoch(first)
+        chat.runFor(.seconds(60))
+        #expect(chat.gateway.shared.hub.roomCount == 0)
+        let second = try chat.client(on: 0, "/rooms")
+        second.send(1, #"{"id":1,"connect":{}}"# + "\n" + #"{"id":2,"publish":{"channel":"x","data":8}}"#)
+        #expect(!Self.recover(from: 1, epoch, by: second, in: chat).contains("recovered"))
+        #expect(try Self.epoch(second) != epoch)
+        chat.scene.finish()
+    }
 }
