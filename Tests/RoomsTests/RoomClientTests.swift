@@ -335,6 +335,17 @@ struct RoomClientTests {
         #expect(scene.actions() == [.close(.stale)])
     }
 
+    @Test func clientWithThePingsOfItsWebSocketGetsNoOthers() {
+        var scene = ClientScene { $0.sendsPings = false }
+        var result = Reply.ConnectResult()
+        result.client = "me"
+        #expect(scene.connect().last == .send(.connect(number: 1, result)))
+        #expect(scene.client.deadline(at: scene.now) == nil)
+        scene.advance(100)
+        scene.client.timerFired(at: scene.now)
+        #expect(scene.actions().isEmpty)
+    }
+
     @Test func pingsMustBeAnswered() {
         var scene = ClientScene()
         _ = scene.connect()

@@ -289,8 +289,7 @@ extension LoopGateway {
         _ context: ConnectionContext, _ transport: any Transport, _ matched: MatchedRequest?, route: RoutePlan
     ) {
         guard let matched else { return self.endWithoutEndpoint(context, transport) }
-        let client = RoomWebSocket(
-            context, encoding: ProtocolEncoding(of: matched), trustedUser: self.user(of: matched))
+        let client = RoomWebSocket(context, matched, trustedUser: self.user(of: matched))
         EndpointSession(context, route: route).accept(
             transport, matched, relay: client, subprotocols: ProtocolEncoding.subprotocols)
     }

@@ -82,13 +82,15 @@ final class RoomSession {
     ///   - number: of the connection.
     ///   - address: of the client; `nil` if it is not known.
     ///   - secret: for a client whose commands come with requests of their own; it names the client in them.
+    ///   - sendsPings: whether it gets pings of the protocol.
     init(
         _ number: UInt64, from address: SocketAddress?, on gateway: LoopGateway, encoding: SessionEncoding,
-        trustedUser: TrustedUser?, secret: String? = nil
+        trustedUser: TrustedUser?, secret: String? = nil, sendsPings: Bool = true
     ) {
         let rooms = gateway.rooms
         let hub = rooms.hub
         var settings = hub.clientSettings
+        settings.sendsPings = sendsPings
         if let secret { (settings.session, settings.node) = (secret, hub.nodeName) }
         self.rooms = rooms
         self.loop = rooms.loop

@@ -13,11 +13,11 @@ final class RoomWebSocket: WebSocketRelay, EndpointRelay {
     /// Beginning of the message that is being received.
     private var unfinished: [UInt8] = []
 
-    init(_ context: ConnectionContext, encoding: ProtocolEncoding, trustedUser: TrustedUser?) {
-        self.encoding = encoding
+    init(_ context: ConnectionContext, _ matched: MatchedRequest, trustedUser: TrustedUser?) {
+        self.encoding = ProtocolEncoding(of: matched)
         self.session = RoomSession(
-            context.identifier, from: context.client, on: context.gateway, encoding: .commands(encoding),
-            trustedUser: trustedUser)
+            context.identifier, from: context.client, on: context.gateway, encoding: .commands(self.encoding),
+            trustedUser: trustedUser, sendsPings: !matched.wantsFramePings)
     }
 
     func start(_ task: WebSocketTask) {
@@ -75,6 +75,13 @@ extension RoomWebSocket: RoomConnection {
     }
 }
 
+extension MatchedRequest {
+    fileprivate var queryItems: [Substring] { self.match.query?.split(separator: "&") ?? [] }
+
+    /// Whether the client answers the pings of its WebSocket alone, as those do in which people type commands.
+    fileprivate var wantsFramePings: Bool { self.queryItems.contains("cf_ws_frame_ping_pong=true") }
+}
+
 extension ProtocolEncoding {
     /// In the order of preference.
     static let subprotocols = ["centrifuge-protobuf", "centrifuge-json"]
@@ -82,7 +89,7 @@ extension ProtocolEncoding {
     /// Protobuf if the request's subprotocol or its query (`format=protobuf`) asks for it; else JSON.
     init(of matched: MatchedRequest) {
         let first = matched.request.subprotocols.first { Self.subprotocols.contains($0) }
-        let items = matched.match.query?.split(separator: "&") ?? []
+        let items = matched.queryItems
         let isAsked = items.contains("format=protobuf") || items.contains("cf_protocol=protobuf")
         self = first == "centrifuge-protobuf" || isAsked ? .protobuf : .json
     }

@@ -63,6 +63,8 @@ package protocol RoomAuthority: Sendable {
 package struct RoomClientSettings: Sendable, Equatable {
     /// Time in which a new connection must send `connect`.
     package var connectTimeout: Duration = .seconds(10)
+    /// Whether the client gets pings of the protocol. One that gets those of its WebSocket needs none.
+    package var sendsPings = true
     package var pingInterval: Duration = .seconds(25)
     /// Time in which a ping must be answered; less than the interval.
     package var pongTimeout: Duration = .seconds(8)

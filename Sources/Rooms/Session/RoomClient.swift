@@ -235,7 +235,6 @@ package struct RoomClient: Sendable {
     private mutating func finishConnecting(_ now: Instant) {
         guard case .connecting(let pending) = self.phase, pending.remaining.isEmpty else { return }
         self.phase = .connected
-        self.nextPing = now.elapsed + self.settings.pingInterval
         var result = Reply.ConnectResult()
         result.client = self.identifier
         result.version = self.settings.version
@@ -243,8 +242,10 @@ package struct RoomClient: Sendable {
         result.node = self.settings.node
         result.data = self.grant.data
         result.expiry = Reply.Expiry(until: self.grant.expiry, now)
-        result.pingInterval = UInt32(clamping: self.settings.pingInterval.components.seconds)
-        result.expectsPong = !self.onlyReceives
+        let (sendsPings, interval) = (self.settings.sendsPings, self.settings.pingInterval)
+        if sendsPings { self.nextPing = now.elapsed + interval }
+        result.pingInterval = sendsPings ? UInt32(clamping: interval.components.seconds) : 0
+        result.expectsPong = sendsPings && !self.onlyReceives
         result.subscriptions = pending.results.sorted { $0.key < $1.key }
         self.act(.send(.connect(number: pending.number, result)))
     }

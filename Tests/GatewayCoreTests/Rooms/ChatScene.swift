@@ -52,7 +52,8 @@ final class ChatScene {
 
     /// A WebSocket on this loop; the accepting socket is drawn, so several are tried.
     func client(on loop: Int, _ target: String = "/chat/x") throws -> RawWebSocketPeer {
-        let route = ["/echo": "echo", "/rooms": "programs"][target] ?? "chat"
+        let path = String(target.prefix { $0 != "?" })
+        let route = ["/echo": "echo", "/rooms": "programs"][path] ?? "chat"
         for _ in 0..<64 {
             let before = self.clients(on: loop, route).count
             let peer = try self.scene.webSocketClient(1001, target)

@@ -56,6 +56,18 @@ struct RoomSessionTests {
         chat.scene.finish()
     }
 
+    @Test(arguments: [("/rooms", true), ("/rooms?a=b&cf_ws_frame_ping_pong=true", false)])
+    func clientMayAskForThePingsOfWebSocketAlone(_ target: String, _ sendsPings: Bool) throws {
+        let chat = try ChatScene(loops: 1)
+        let peer = try chat.client(on: 0, target)
+        peer.send(1, #"{"id":1,"connect":{}}"#)
+        #expect(chat.run { Self.text(peer).contains(#"{"id":1,"connect""#) })
+        #expect(Self.text(peer).contains(#""ping":25,"pong":true"#) == sendsPings)
+        chat.runFor(.seconds(30))
+        #expect(peer.frames.contains { $0.payload == Array("{}".utf8) } == sendsPings)
+        chat.scene.finish()
+    }
+
     private static func rooms(_ more: String = "") throws -> ChatScene {
         let all = #"name: all, pattern: "*", publish: everyone, read: everyone, history-size: 9, recovery: stream"#
         let chat = try ChatScene(loops: 1, policies: "[{\(all)\(more)}]")
