@@ -8,6 +8,7 @@ final class EndpointSession {
     let context: ConnectionContext
     private let relaySettings: RelaySettings
     private(set) var endpoint: RelayEndpoint?
+    private weak var relay: (any EndpointRelay)?
     var termination: TerminationReason?
 
     init(_ context: ConnectionContext, route: RoutePlan) {
@@ -34,6 +35,7 @@ final class EndpointSession {
             accepting: transport, response: acceptance.response, subprotocol: acceptance.subprotocol,
             deflate: route.negotiated(acceptance), options: route.webSocketOptions, relay: relay)
         self.context.gateway.keepHandshake(self.context.key, matched.head, acceptance.response)
+        self.relay = relay
         self.begin(.webSocket(task))
         task.resumeReading()
         // It may pause reading until it is ready.
@@ -102,6 +104,7 @@ extension EndpointSession: TaskSession {
 
     func drain() {
         self.recordTermination(.drained)
+        if self.relay?.drain() == true { return }
         self.close(.goingAway) { $0.finishOutput() }
     }
 
@@ -114,6 +117,13 @@ extension EndpointSession: TaskSession {
 /// Relay of an endpoint inside the gateway.
 protocol EndpointRelay: WebSocketRelay {
     func start(_ task: WebSocketTask)
+    /// Closes the WebSocket because the gateway shuts down, if its protocol has another code for that than 1001.
+    /// - Returns: whether it did.
+    func drain() -> Bool
+}
+
+extension EndpointRelay {
+    func drain() -> Bool { false }
 }
 
 extension WebSocketEcho: EndpointRelay {}

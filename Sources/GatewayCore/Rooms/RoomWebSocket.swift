@@ -25,6 +25,12 @@ final class RoomWebSocket: WebSocketRelay, EndpointRelay {
         self.session.start(self)
     }
 
+    func drain() -> Bool {
+        guard !self.session.isClosed else { return false }
+        self.session.disconnect(.shutdown)
+        return true
+    }
+
     func webSocketOpened() {}
 
     func received(_ mark: FramePosition, _ bytes: RawSpan, by task: WebSocketTask, over transport: any Transport) {

@@ -1,3 +1,4 @@
+import GatewayConfiguration
 import GatewayCore
 import StreamTransport
 import TestSupport
@@ -65,6 +66,25 @@ struct RoomSessionTests {
         #expect(Self.text(peer).contains(#""ping":25,"pong":true"#) == sendsPings)
         chat.runFor(.seconds(30))
         #expect(peer.frames.contains { $0.payload == Array("{}".utf8) } == sendsPings)
+        chat.scene.finish()
+    }
+
+    @Test func drainEndsClientsWithTheCodeOfTheirProtocol() throws {
+        let chat = try ChatScene(loops: 1)
+        let member = try chat.client(on: 0, "/rooms")
+        let stranger = try chat.client(on: 0, "/rooms")
+        #expect(Self.enter(member, chat, "x"))
+        var settings = DrainSettings()
+        settings.closeSpread = .zero
+        var isEmpty = false
+        chat.gateway.drain(settings) { isEmpty = true }
+        #expect(chat.run { member.close != nil && stranger.close != nil })
+        for peer in [member, stranger] {
+            #expect(peer.close == [0x0B, 0xB9] + Array("shutdown".utf8))
+            peer.send(8, [0x0B, 0xB9])
+        }
+        #expect(chat.run { isEmpty })
+        #expect(chat.gateway.endings.suffix(2).allSatisfy { $0.reason.hasSuffix("drained") })
         chat.scene.finish()
     }
 
