@@ -429,13 +429,7 @@ extension RedisBroker: RedisClientDelegate {
         guard let feed = self.feedsByChannel[channel], let message = RoomMessage.Parts(payload, node: self.cluster.node)
         else { return }
         self.rooms.loop.spend(TurnBudget.frame + payload.count)
-        switch message.removal {
-        case .all?: return feed.shared.removeHistory()
-        case .one(let offset)?:
-            _ = feed.shared.removePublication(offset: offset)
-            return
-        case nil: break
-        }
+        if let removal = message.removal { return self.remove(removal, in: feed) }
         let received = feed.shared.receive(
             message.content, plain: message.plain, origin: message.origin, position: message.position,
             isLoading: feed.isLoading, now: self.rooms.now)
@@ -447,6 +441,22 @@ extension RedisBroker: RedisClientDelegate {
         case .gap: self.load(feed)
         case .ignored: break
         }
+    }
+
+    /// In a Redis Cluster, a removal may overtake the publication that it removed, and the reply with the history from before
+    /// it. The history's number of removals then shows what this node must not keep.
+    private func remove(_ removal: RoomMessage.Parts.Removal, in feed: Feed) {
+        let newest = feed.shared.knownPosition?.offset ?? 0
+        let mayBeEarly: Bool
+        switch removal {
+        case .all:
+            feed.shared.removeHistory()
+            mayBeEarly = true
+        case .one(let offset):
+            _ = feed.shared.removePublication(offset: offset)
+            mayBeEarly = offset > newest
+        }
+        if feed.isLoading { feed.mustLoad = true } else if mayBeEarly { self.load(feed) }
     }
 
     private func distribute(_ loops: [(loop: Int, cost: Int)], _ shared: SharedRoom) {

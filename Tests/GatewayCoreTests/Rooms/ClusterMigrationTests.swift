@@ -61,4 +61,37 @@ struct ClusterMigrationTests {
         #expect(self.numbers(scene) == [[1, 2, 3, 4, 5], [1, 2, 3, 4, 5]])
         scene.finish()
     }
+
+    /// Nodes announce what they did themselves then, each on a connection of its own: a removal may overtake the publication
+    /// that it removed.
+    @Test(arguments: 1...4 as ClosedRange<UInt64>)
+    func removalHoldsThatNodesHearOfBeforeThePublication(_ seed: UInt64) throws {
+        let scene = try self.scene(seed)
+        let program = ClusterOperator()
+        #expect(scene.clients[0].publish(1, in: Self.room))
+        scene.pass(.milliseconds(50))
+        scene.redis.migrate(Self.room)
+        for key in [":meta", ":stream", ":presence", ":expiry"] { scene.redis.migrate(Self.room, key: key) }
+        for number in 2...40 {
+            let start = try #require(scene.redis.everStored.last)
+            let publisher = number % 2
+            #expect(scene.clients[publisher].publish(number, in: Self.room))
+            scene.pass(.microseconds(100 * number))
+            program.remove(start.offset + 1, from: Self.room, on: scene.nodes[1 - publisher])
+            scene.pass(.milliseconds(200))
+            try scene.gather()
+            #expect(scene.clients[0].publish(1000 + number, in: Self.room))
+            scene.pass(.milliseconds(50))
+            for node in 0...1 {
+                let client = try scene.recover([Self.room: (start.epoch, start.offset)], from: node)
+                let offsets = client.received[Self.room]?.map(\.offset) ?? []
+                let removed = scene.redis.removedOffsets(of: Self.room)
+                let stored = scene.redis.everStored.map(\.offset).filter { $0 > start.offset }
+                #expect(Set(offsets) == Set(stored).subtracting(removed), "node \(node)")
+            }
+        }
+        #expect(scene.redis.counts["removals", default: 0] > 5)
+        #expect(scene.clients.flatMap(\.complaints) == [] && scene.redis.complaints == [])
+        scene.finish()
+    }
 }
