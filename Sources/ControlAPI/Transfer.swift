@@ -50,7 +50,7 @@ package struct TransferPage: ControlModel {
 /// The head of a response.
 package struct TransferResponse: ControlModel {
     @Member package var status = 0
-    @Member("Values of Set-Cookie are hidden.") package var headers: [Header] = []
+    @Member("Values of credentials, like Set-Cookie, are hidden.") package var headers: [Header] = []
     @Member("Media type from Content-Type, without parameters.") package var mediaType: String?
 
     package init() {}

@@ -339,7 +339,7 @@ struct ConfigurationOperationTests {
                 "raw, target: echo}",
                 with: "raw, target: echo}\n"
                     + "  - {name: far, path: /far, target: 'ws://127.0.0.1:9/', "
-                    + "headers: {Authorization: Bearer s3cr3t, X-Plain: plain}}")
+                    + "headers: {Authorization: Bearer s3cr3t, X-API-Key: s3cr3t, X-Plain: plain}}")
         try await LoopbackGateway.run(configuration) { gateway in
             for path in ["/v1/routes", "/v1/routes/far", "/v1/configuration", "/v1/configuration?format=yaml"] {
                 let text = try await gateway.get(path).text
@@ -347,7 +347,8 @@ struct ConfigurationOperationTests {
             }
             #expect(try await gateway.get("/v1/configuration?secrets=true").text.contains("Bearer s3cr3t"))
             let shown = try await gateway.get("/v1/routes/far")
-            #expect(shown.json["headers"] == JSONValue(text: #"{"Authorization":"(hidden)","X-Plain":"plain"}"#))
+            let headers = #"{"Authorization":"(hidden)","X-API-Key":"(hidden)","X-Plain":"plain"}"#
+            #expect(shown.json["headers"] == JSONValue(text: headers))
             let changed = shown.text.replacing(#""plain""#, with: #""other""#)
             #expect(try await gateway.request("PUT", "/v1/routes/far", changed).status == 200)
             let whole = try await gateway.get("/v1/configuration?secrets=true").text

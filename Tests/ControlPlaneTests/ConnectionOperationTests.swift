@@ -22,7 +22,7 @@ struct ConnectionOperationTests {
 
     @Test func openedConnectionIsLocatedAndShown() async throws {
         let body =
-            #"{"url":"\#(self.gateway.echo)","description":"a","labels":{"team":"blue"},"priority":0.7,"headers":{"X-Test":"1"}}"#
+            #"{"url":"\#(self.gateway.echo)","description":"a","labels":{"team":"blue"},"priority":0.7,"headers":{"X-Test":"1","X-API-Key":"s3cr3t"}}"#
         let opened = try await self.gateway.post("/v1/connections", body)
         #expect(opened.status == 201)
         let id = opened.json["id"]?.string ?? ""
@@ -36,7 +36,20 @@ struct ConnectionOperationTests {
         #expect(
             handshake?["request"]?["headers"]?.items.contains(JSONValue(text: #"{"name":"X-Test","value":"1"}"#))
                 == true)
+        #expect(
+            handshake?["request"]?["headers"]?.items
+                .contains(JSONValue(text: #"{"name":"X-API-Key","value":"(hidden)"}"#)) == true)
         #expect(handshake?["response"]?["line"]?.string?.hasPrefix("HTTP/1.1 101") == true)
+    }
+
+    @Test func credentialsInTheQueryAreNotShown() async throws {
+        let opened = try await self.gateway.post(
+            "/v1/connections", #"{"url":"\#(self.gateway.echo)?room=a&access_token=s3cr3t"}"#)
+        let id = try #require(opened.json["id"]?.string)
+        for path in ["/v1/connections/\(id)", "/v1/connections"] {
+            let text = try await self.gateway.get(path).text
+            #expect(!text.contains("s3cr3t") && text.contains("room=a&access_token=(hidden)"), "\(path)")
+        }
     }
 
     @Test func closedConnectionIsGoneWithItsClosingRecord() async throws {

@@ -1,6 +1,7 @@
 import ControlAPI
 import Foundation
 import URLLoading
+import WireText
 
 extension TransferResponse {
     init(_ response: HTTPURLResponse) {
@@ -8,7 +9,7 @@ extension TransferResponse {
             let name = "\(name)"
             return Header {
                 $0.name = name
-                $0.value = name.lowercased() == "set-cookie" ? "(hidden)" : "\(value)"
+                $0.value = CredentialName.matches(name) ? CredentialName.hiddenValue : "\(value)"
             }
         }
         self.init {

@@ -1,12 +1,12 @@
+import WireText
 import Yams
 
 /// Hides secret values from the readers of a configuration.
 extension DocumentNode {
     /// Shown instead of a secret value. A change that contains it keeps the value.
-    package static let hiddenText = "(hidden)"
+    package static let hiddenText = CredentialName.hiddenValue
 
     private static let secretKeys: Set<String> = ["password", "secret", "token"]
-    private static let secretFields: Set<String> = ["authorization", "proxy-authorization", "cookie"]
 
     /// Whether the value at the path `keys` is secret.
     package static func isSecret(_ keys: [String]) -> Bool {
@@ -16,7 +16,7 @@ extension DocumentNode {
             return true
         }
         return self.secretKeys.contains(last)
-            || keys.dropLast().last == RouteKey.headers.rawValue && self.secretFields.contains(last.lowercased())
+            || keys.dropLast().last == RouteKey.headers.rawValue && CredentialName.matches(last)
     }
 
     /// A copy in which passwords, tokens and header fields with credentials are hidden.
@@ -42,7 +42,7 @@ extension DocumentNode {
     /// Hides the value of a header field written as one line, `Name: value`.
     private static func hidingField(_ text: String, _ keys: [String]) -> String {
         guard keys.last == RouteKey.headers.rawValue, let colon = text.firstIndex(of: ":"),
-            self.secretFields.contains(text[..<colon].lowercased())
+            CredentialName.matches(text[..<colon])
         else { return text }
         return "\(text[...colon]) \(self.hiddenText)"
     }

@@ -2,6 +2,7 @@ import GatewayConfiguration
 import SessionTasks
 import StreamTransport
 import WebSocketProtocol
+import WireText
 
 /// A connection opened through the control plane: a task that is not relayed.
 final class ClientSession {
@@ -15,7 +16,7 @@ final class ClientSession {
     var termination: TerminationReason?
 
     init(_ request: ClientConnectionRequest, on gateway: LoopGateway, opened: @escaping Opened) {
-        self.context = ConnectionContext(.requested(url: request.url.description, upstreamURL: nil), on: gateway)
+        self.context = ConnectionContext(.requested(url: request.shownURL, upstreamURL: nil), on: gateway)
         self.peer = request.endpoint(on: gateway.loop)
         self.opened = opened
         self.handshake = gateway.shared.keepsHandshakes ? request.handshake : nil
@@ -109,7 +110,7 @@ extension ResponseHead {
     /// The serialized head without credentials.
     var redacted: [UInt8] {
         let fields = self.fields.all.map { field in
-            "\(field.name): \(field.name.lowercased() == "set-cookie" ? HandshakeMetadata.hidden : field.value)\r\n"
+            "\(field.name): \(CredentialName.matches(field.name) ? CredentialName.hiddenValue : field.value)\r\n"
         }
         return Array("HTTP/1.1 \(self.status) \(self.reason)\r\n\(fields.joined())\r\n".utf8)
     }

@@ -3,6 +3,7 @@ import SessionTasks
 import StreamTransport
 import TLSEngine
 import WebSocketProtocol
+import WireText
 
 /// A connection to open on behalf of the control plane.
 package struct ClientConnectionRequest: Sendable {
@@ -31,6 +32,9 @@ package struct ClientConnectionRequest: Sendable {
     package init(_ url: EndpointURL) {
         self.url = url
     }
+
+    /// The URL as it is listed, without credentials in its query.
+    var shownURL: String { CredentialName.hidingCredentials(inTarget: self.url.description) }
 
     var target: OpeningTarget {
         var target = OpeningTarget(self.url.connectTarget)

@@ -20,7 +20,7 @@ final class TunnelOpening {
     private var opened: ClientSession.Opened?
 
     init(_ request: ClientTunnelRequest, on gateway: LoopGateway, opened: @escaping ClientSession.Opened) {
-        let urls = (request[.downstream].url.description, request[.upstream].url.description)
+        let urls = (request[.downstream].shownURL, request[.upstream].shownURL)
         self.context = ConnectionContext(.requested(url: urls.0, upstreamURL: urls.1), on: gateway)
         self.relaySettings = RelaySettings(request.settings)
         self.sides = TunnelSides(

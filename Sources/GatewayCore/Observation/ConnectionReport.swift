@@ -3,6 +3,7 @@ import GatewayConfiguration
 import SessionTasks
 import StreamTransport
 import WebSocketProtocol
+import WireText
 
 /// Snapshot of one connection for the REST interface. Made on its loop; counters are read from the task's
 /// record when they are shown.
@@ -168,23 +169,18 @@ package struct HandshakeMetadata: Sendable, Hashable {
 
     /// Bytes kept of both heads together; longer ones are cut.
     static let limit = 8 << 10
-    /// Replaces the value of a secret field.
-    static let hidden = "(hidden)"
 
     private let text: [UInt8]
 
     init(_ request: RequestHead, response: [UInt8]) {
-        var text = Array("\(request.method) \(request.target) HTTP/1.1\r\n".utf8)
+        let target = CredentialName.hidingCredentials(inTarget: request.target)
+        var text = Array("\(request.method) \(target) HTTP/1.1\r\n".utf8)
         for field in request.fields.all {
-            let value = Self.isSecret(field.name) ? Self.hidden : field.value
+            let value = CredentialName.matches(field.name) ? CredentialName.hiddenValue : field.value
             text += Array("\(field.name): \(value)\r\n".utf8)
         }
         text += Array("\r\n".utf8) + response
         self.text = Array(text.prefix(Self.limit))
-    }
-
-    private static func isSecret(_ name: String) -> Bool {
-        ["authorization", "proxy-authorization", "cookie", "sec-websocket-key"].contains(name.lowercased())
     }
 
     /// The client's request and the server's response.
