@@ -217,7 +217,7 @@ package final class Gateway: Sendable {
         } catch {
             for descriptor in descriptors { descriptor.close() }
             throw GatewayPlanError(
-                error == .addressInUse && joins ? .system(error) : .init(listening: error),
+                error == .addressInUse && joins ? .system(error) : .init(listening: error, at: listener.address),
                 at: .listener(listener.name, at: listener.address))
         }
     }

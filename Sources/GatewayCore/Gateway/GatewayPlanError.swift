@@ -26,6 +26,8 @@ package struct GatewayPlanError: Error, Hashable, Sendable {
         /// The path of a Unix socket is that of a file of another kind, which is left as it is.
         case otherFile
         case noAddress
+        /// The address names a socket that systemd did not pass.
+        case socketNotPassed
         /// The REST server failed, or stopped, at its start.
         case server(String)
     }
@@ -47,6 +49,8 @@ package struct GatewayPlanError: Error, Hashable, Sendable {
         case .otherProcessListens: "stop it, or choose another address"
         case .otherFile: "remove it, or choose another address"
         case .otherListener, .noAddress: "choose another address"
+        case .socketNotPassed:
+            "start the gateway by its .socket unit, with this FileDescriptorName, or choose another address"
         case .system(let error): self.section?.remedy(listening: error) ?? ""
         case .file, .mode, .tls, .tokenKeys, .server: ""
         }
@@ -76,10 +80,16 @@ extension GatewayPlanError.Section {
     }
 }
 
+extension ListenAddress {
+    fileprivate var isPassed: Bool { if case .adopted = self { true } else { false } }
+}
+
 extension GatewayPlanError.Cause {
     /// Why an address cannot be listened on.
-    package init(listening error: SystemError) {
+    /// - Parameter address: of a listener.
+    package init(listening error: SystemError, at address: ListenAddress? = nil) {
         switch error {
+        case .noSuchFile where address?.isPassed == true: self = .socketNotPassed
         case .addressInUse: self = .otherProcessListens
         case .notSocket: self = .otherFile
         default: self = .system(error)
@@ -121,6 +131,7 @@ extension GatewayPlanError.Cause: CustomStringConvertible {
         case .otherListener(let name): "the address is in use by listener '\(name)'"
         case .otherFile: "the file exists and is not a socket"
         case .noAddress: "no address"
+        case .socketNotPassed: "systemd passed no such socket"
         case .server(let text): text
         }
     }

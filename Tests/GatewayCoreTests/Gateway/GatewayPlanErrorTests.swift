@@ -33,4 +33,14 @@ struct GatewayPlanErrorTests {
         // Not an address that was refused.
         #expect(GatewayPlanError(.system(.noSuchFile), at: .control()).remedy.isEmpty)
     }
+
+    @Test func socketThatSystemdDidNotPassIsNamedSo() {
+        let address = ListenAddress.adopted(.name("web"))
+        let problem = GatewayPlanError(.init(listening: .noSuchFile, at: address), at: .listener("web", at: address))
+        #expect(
+            problem.description == """
+                listener 'web' at systemd:web: systemd passed no such socket; start the gateway by its .socket unit, \
+                with this FileDescriptorName, or choose another address
+                """)
+    }
 }
