@@ -45,13 +45,13 @@ package final class TunnelLog: Sendable {
         self.write(
             isAway
                 ? LogLine("redis lost", [("reason", .text(text))], level: .warning)
-                : LogLine("redis reached", [], level: .info))
+                : LogLine("redis reached", [], level: .notice))
     }
 
     /// The node's part in its cluster. That Redis is lost, the rooms say.
     func cluster(_ event: RedisBusEvent, node: String) {
         switch event {
-        case .registered: self.write(LogLine("cluster joined", [("node", .text(node))], level: .info))
+        case .registered: self.write(LogLine("cluster joined", [("node", .text(node))], level: .notice))
         case .nameTaken(let instance):
             self.write(
                 LogLine(
