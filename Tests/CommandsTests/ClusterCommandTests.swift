@@ -82,6 +82,17 @@ struct ClusterCommandTests {
         }
     }
 
+    @Test(arguments: ["attach", "tap"])
+    func connectionOfAnotherNodeIsReachedAtItsOwnControlPlane(_ command: String) async throws {
+        try await LoopbackCluster.run(["a", "b"]) { cluster in
+            let b = try cluster.node("b")
+            let id = try await b.open(b.echo)
+            let run = await self.run(try cluster.node("a"), command, id)
+            #expect(run.code == 81 && run.errors.contains("the node b"), "\(run.errors)")
+            #expect(run.errors.contains("give that node's control plane with --control"))
+        }
+    }
+
     @Test func nodesAreDrained() async throws {
         try await LoopbackCluster.run(["a", "b"]) { cluster in
             let (a, b) = (try cluster.node("a"), try cluster.node("b"))

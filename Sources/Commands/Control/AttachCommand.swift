@@ -274,6 +274,11 @@ final class AttachedLink: ConnectLink {
                 .conflict, "another client is attached to \(id)",
                 remedy: "use 'sluice tap \(id)' for a copy of its data",
                 status: status)
+        case 421:
+            let node = self.attachment.connection.node ?? "that its ID names"
+            return ConnectFailure(
+                .conflict, "\(id) is a connection of the node \(node)",
+                remedy: "give that node's control plane with --control; 'sluice nodes' lists the nodes", status: status)
         default:
             return ConnectFailure(
                 .refused, "the gateway refused to attach to \(id): status \(status)",

@@ -13,7 +13,8 @@ package struct ControlFailure: Error, Sendable, Equatable {
         case unsendableInput
         /// Not found, or already closed: 404, 410.
         case notFound
-        /// Not possible in the current state: 409, 412, 428.
+        /// Not possible in the current state, or on this node of a cluster: 409, 412, 428, and 421 for another node's
+        /// connection.
         case conflict
         /// Not authorized: 401, 403, 421.
         case notAllowed
@@ -73,14 +74,17 @@ extension ControlFailure {
 
     /// - Parameter retryAfter: value of `Retry-After` in seconds.
     package init(_ problem: Problem, retryAfter: String? = nil) {
-        self.init(
-            problem.code == "invalid-configuration" ? .invalidConfiguration : Self.kind(problem.status),
-            Self.text(problem), remedy: Self.remedy(problem, retryAfter: retryAfter))
+        self.init(Self.kind(problem), Self.text(problem), remedy: Self.remedy(problem, retryAfter: retryAfter))
         self.problem = problem
     }
 
-    private static func kind(_ status: Int) -> Kind {
-        switch status {
+    private static func kind(_ problem: Problem) -> Kind {
+        switch problem.code {
+        case "invalid-configuration": return .invalidConfiguration
+        case "other-node", "not-forwarded": return .conflict
+        default: break
+        }
+        return switch problem.status {
         case 401, 403, 421: .notAllowed
         case 404, 410: .notFound
         case 409, 412, 428: .conflict
@@ -117,6 +121,8 @@ extension ControlFailure {
         // The detail of these problems includes the remedy.
         case (403, "target-not-allowed"), (403, "credential-not-allowed"), (403, "cross-origin"): return ""
         case (403, _): return "use a token with the required scope"
+        case (421, "other-node"), (421, "not-forwarded"):
+            return "give that node's control plane with --control; 'sluice nodes' lists the nodes"
         case (404, "unknown-connection"): return "'sluice ls --state any' lists open and closed connections"
         case (404, "unknown-listener"), (404, "unknown-route"), (404, "unknown-upstream"):
             return "'sluice \(problem.code.dropFirst("unknown-".count))s' lists the known names"

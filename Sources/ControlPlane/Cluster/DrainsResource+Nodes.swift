@@ -38,7 +38,10 @@ extension DrainsResource {
             answers.add(nodes.own, NodeReply(own))
         }
         for outcome in await outcomes { try answers.add(outcome) }
-        if answers.replies.isEmpty, let failure = answers.failure { throw failure }
+        if answers.replies.isEmpty {
+            if let refusal = answers.refusal { return refusal.response }
+            if let failure = answers.failure { throw failure }
+        }
         return request.preview == true ? Self.preview(answers) : Self.started(answers)
     }
 
@@ -56,7 +59,7 @@ extension DrainsResource {
         let previews = answers.decoded(BulkAnswer.self)
         return .json(
             BulkAnswer {
-                $0.matched = previews.reduce(0) { $0 + $1.model.matched }
+                $0.matched = previews.reduce(0) { $0 &+ $1.model.matched }
                 $0.takesMs = previews.compactMap(\.model.takesMs).max()
                 $0.warning =
                     previews.lazy.compactMap { preview in

@@ -16,6 +16,8 @@ struct NodeAnswers: Sendable {
     private(set) var failure: ControlProblem?
     /// An answer that the resource does not exist.
     private(set) var missing: NodeReply?
+    /// The first answer that a node refuses the request with: its caller's mistake, or the node's present state.
+    private(set) var refusal: NodeReply?
 
     init(own: String, areOfAllNodes: Bool = false) {
         self.own = own
@@ -28,6 +30,7 @@ struct NodeAnswers: Sendable {
         case 404: self.missing = self.missing ?? reply
         default:
             self.unreachable.append(node)
+            if (400...499).contains(reply.status) { self.refusal = self.refusal ?? reply }
             self.failure = self.failure ?? ControlProblem(502, "node-failed", "The node \(node.prefix(64)) failed.")
         }
         self.replies.sort { $0.node < $1.node }
@@ -69,6 +72,7 @@ struct NodeMerge: Sendable {
     func response(_ answers: NodeAnswers, _ context: ControlContext) async throws -> Response {
         if answers.replies.isEmpty {
             if let missing = answers.missing, answers.unreachable.isEmpty { return missing.response }
+            if let refusal = answers.refusal { return refusal.response }
             if let failure = answers.failure { throw failure }
         }
         return try await self.merge(answers, context)
@@ -78,8 +82,8 @@ struct NodeMerge: Sendable {
     static let counts = Self { answers in
         .json(
             answers.decoded(BulkAnswer.self).reduce(into: BulkAnswer { $0.unreachable = answers.silent }) { sum, next in
-                sum.matched += next.model.matched
-                sum.told += next.model.told
+                sum.matched &+= next.model.matched
+                sum.told &+= next.model.told
             })
     }.ownByDefault
 
@@ -92,7 +96,7 @@ struct NodeMerge: Sendable {
     static let clients = Self { answers in
         .json(
             ClientCount {
-                $0.clients = answers.decoded(ClientCount.self).reduce(0) { $0 + $1.model.clients }
+                $0.clients = answers.decoded(ClientCount.self).reduce(0) { $0 &+ $1.model.clients }
                 $0.unreachable = answers.silent
             })
     }
@@ -126,7 +130,7 @@ struct NodeMerge: Sendable {
         return .json(
             User {
                 $0.id = users.first?.model.id ?? ""
-                $0.connectionCount = users.reduce(0) { $0 + $1.model.connectionCount }
+                $0.connectionCount = users.reduce(0) { $0 &+ $1.model.connectionCount }
                 $0.connections = Array(users.flatMap(\.model.connections).prefix(Self.connectionLimit))
                 $0.restrictions = restrictions?.model.restrictions ?? []
                 $0.unreachable = answers.silent

@@ -86,7 +86,7 @@ extension ServerAPI {
         var results = [own]
         for outcome in outcomes { results.append(try Self.result(outcome)) }
         for result in results {
-            for (name, count) in Self.members(result) { members[name, default: 0] += count }
+            for (name, count) in Self.members(result) { members[name, default: 0] &+= count }
         }
         guard members.count <= Self.listLimit else {
             throw Failure(.limitExceeded, "limit exceeded: more than \(Self.listLimit) channels; use a pattern")

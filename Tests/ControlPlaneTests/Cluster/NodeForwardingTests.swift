@@ -57,6 +57,16 @@ struct NodeForwardingTests {
         }
     }
 
+    @Test(arguments: [("/v1/connections:close", "{}"), ("/v1/drains", #"{"all":true,"code":1005}"#)])
+    func refusalOfTheOnlyNamedNodeIsTheAnswer(_ path: String, _ body: String) async throws {
+        try await LoopbackCluster.run(["a", "b"]) { cluster in
+            let (a, b) = (try cluster.node("a"), try cluster.node("b"))
+            let own = try await b.post(path, body)
+            let forwarded = try await a.post("\(path)?node=b", body)
+            #expect(own.status == 422 && forwarded.status == 422 && forwarded.problem == own.problem)
+        }
+    }
+
     @Test func bulkRequestActsOnItsNodeOrTheNamedOnes() async throws {
         try await LoopbackCluster.run(["a", "b"]) { cluster in
             let (a, b) = (try cluster.node("a"), try cluster.node("b"))
