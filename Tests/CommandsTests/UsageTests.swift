@@ -211,6 +211,15 @@ struct UsageTests {
         $ ls --limit 0
         64
         --limit: expected a whole number from 1 to 100000000, found "0"
+        $ ls --listener '' --kind ws
+        64
+        --listener: is empty; give a value, or leave --listener out
+        $ drain --kind ws --label ''
+        64
+        --label: is empty; give a value, or leave --label out
+        $ events --route ''
+        64
+        --route: is empty; give a value, or leave --route out
         $ ls --interval 1ms
         64
         --interval: expected a duration from 100ms to 1h, found "1ms"
@@ -243,6 +252,21 @@ struct UsageTests {
         $ show
         64
         sluice: missing expected argument '<ID>'; see 'sluice show --help'
+        $ show ''
+        64
+        sluice: the ID is empty; 'sluice ls' lists the connections; see 'sluice show --help'
+        $ users ''
+        64
+        ID: is empty
+        $ rooms '' --members
+        64
+        NAME: is empty
+        $ routes '' --delete
+        64
+        NAME: is empty
+        $ close ''
+        64
+        ID: is empty
         $ show 1 --fields id
         64
         --fields: requires --json

@@ -49,6 +49,10 @@ struct BulkSelectionTests {
     @Test(arguments: [
         (#"{"selector":{"kind":"x"}}"#, "/selector/kind"), (#"{"selector":{"nope":1}}"#, "/selector/nope"),
         (#"{"selector":{"route":[{}]}}"#, "/selector/route"), (#"{"selector":{"stalled":1}}"#, "/selector/stalled"),
+        (#"{"selector":{"listener":"","kind":"webSocket"}}"#, "/selector/listener"),
+        (#"{"selector":{"kind":"webSocket","id":[]}}"#, "/selector/id"),
+        (#"{"selector":{"kind":"webSocket","route":["a",""]}}"#, "/selector/route"),
+        (#"{"selector":{"kind":"webSocket","label":""}}"#, "/selector/label"),
     ])
     func selectorErrorHasItsPointer(_ body: String, _ pointer: String) {
         let problem = #expect(throws: ControlProblem.self) { try self.order(body) }

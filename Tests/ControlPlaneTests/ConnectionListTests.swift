@@ -80,7 +80,9 @@ struct ConnectionListTests {
     @Test(arguments: [
         ("kind=x", "kind"), ("state=opened", "state"), ("id=x", "id"), ("direction=up", "direction"),
         ("minAgeMs=-1", "minAgeMs"), ("minAgeMs=x", "minAgeMs"), ("stalled=maybe", "stalled"),
-        ("maxAgeMs=nan", "maxAgeMs"),
+        ("maxAgeMs=nan", "maxAgeMs"), ("listener=", "listener"), ("route=echo,", "route"), ("upstream=", "upstream"),
+        ("peer=&kind=webSocket", "peer"), ("id=", "id"), ("kind=", "kind"), ("state=", "state"), ("label=", "label"),
+        ("label=:blue", "label"), ("direction=", "direction"), ("minIdleMs=", "minIdleMs"),
     ])
     func invalidFilterIsRefused(_ text: String, _ parameter: String) throws {
         let query = try Query(text)

@@ -59,6 +59,7 @@ struct CloseCommand: AsyncParsableCommand {
     }
 
     private func parameters(_ reader: inout OptionReader) -> [ControlRequest.Parameter]? {
+        reader.requireText("ID", self.ids)
         let isWhole = !self.read && !self.write
         let code = reader.value("--code", self.code, ValueSyntax<CloseCode>.closeCode)
         let reason = reader.value("--reason", self.reason, ValueSyntax<String>.closeReason)

@@ -52,6 +52,10 @@ struct ConnectionArgument: ParsableArguments {
 
     @OptionGroup(title: "Gateway and output")
     var control: ControlOptions
+
+    func validate() throws {
+        guard !self.id.isEmpty else { throw ValidationError("the ID is empty; 'sluice ls' lists the connections") }
+    }
 }
 
 /// Selects nodes of a cluster.

@@ -82,6 +82,7 @@ struct EventsCommand: AsyncParsableCommand {
             ("type", self.type), ("connection", self.connection), ("listener", self.listener), ("route", self.route),
             ("upstream", self.upstream), ("after", after.map { [$0] } ?? []),
         ]
+        for (name, values) in lists { reader.requireText("--\(name)", values) }
         let parameters = lists.flatMap { name, values in values.map { ControlRequest.Parameter(name, $0) } }
         var request = ControlRequest(.get, "/v1/events", parameters + self.nodes.parameters)
         // Three heartbeats.

@@ -205,6 +205,12 @@ struct SelectionOptions: ParsableArguments {
         selection.maximumAge = reader.value("--max-age", self.maxAge, span)
         selection.minimumIdle = reader.value("--min-idle", self.minIdle, span)
         selection.isStalled = self.stalled
+        let texts = [
+            ("--kind", self.kind), ("--state", self.state), ("--direction", self.direction.map { [$0] } ?? []),
+            ("--listener", self.listener), ("--route", self.route), ("--upstream", self.upstream),
+            ("--peer", self.peer), ("--label", self.label),
+        ]
+        for (option, values) in texts { reader.requireText(option, values) }
         return selection
     }
 }

@@ -51,6 +51,7 @@ struct RoomsCommand: AsyncParsableCommand {
     }
 
     private func action(_ reader: inout OptionReader) throws -> RoomAction? {
+        reader.requireText("NAME", self.name.map { [$0] } ?? [])
         guard let name else {
             if let option = self.view.given ?? self.moderation.given {
                 reader.reject("NAME", "required with \(option)")

@@ -23,6 +23,12 @@ struct OptionReader {
         self.problems.append("\(option): \(reason)" + (remedy.isEmpty ? "" : "; \(remedy)"))
     }
 
+    /// Rejects empty values, which scripts pass for variables that are not set: they must not select everything.
+    mutating func requireText(_ option: String, _ values: [String]) {
+        guard values.contains("") else { return }
+        self.reject(option, "is empty", remedy: option.hasPrefix("--") ? "give a value, or leave \(option) out" : "")
+    }
+
     /// Parses a duration of at most a day.
     /// - Returns: milliseconds.
     mutating func milliseconds(_ option: String, _ text: String?, _ range: ClosedRange<Duration>? = nil) -> Double? {

@@ -142,7 +142,7 @@ struct ClusterOperations: Sendable {
     /// The nodes of the parameter `node`, or all, in the order of their names.
     /// - Throws: `ControlProblem` 404 for a node that is not in the cluster.
     static func selected(_ query: Query, _ nodes: NodeCaller) async throws(ControlProblem) -> [String] {
-        let wanted = query.list("node")
+        let wanted = try query.nonEmptyList("node")
         // Its own name is known while the bus is away.
         if wanted == [nodes.own] { return wanted }
         let all = await nodes.cluster.nodeNames()

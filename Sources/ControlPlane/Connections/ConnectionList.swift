@@ -184,15 +184,25 @@ package struct ConnectionFilter: Sendable, Equatable {
             }
             filter.isAccepted = directions.count == 1 ? directions.first : nil
         },
-        Condition("listener", .text("The name of a listener.", example: "web")) { $0.listeners = Set($1.list($2)) },
-        Condition("route", .text("The name of a route.", example: "chat")) { $0.routes = Set($1.list($2)) },
+        Condition("listener", .text("The name of a listener.", example: "web")) {
+            (filter, query, name) throws(ControlProblem) in
+            filter.listeners = Set(try query.nonEmptyList(name))
+        },
+        Condition("route", .text("The name of a route.", example: "chat")) {
+            (filter, query, name) throws(ControlProblem) in
+            filter.routes = Set(try query.nonEmptyList(name))
+        },
         Condition("upstream", .text("The name of an upstream, or the URL of an endpoint.", example: "backend")) {
-            $0.upstreams = Set($1.list($2))
+            (filter, query, name) throws(ControlProblem) in
+            filter.upstreams = Set(try query.nonEmptyList(name))
         },
         Condition("peer", .text("An address, with or without its port.", example: "192.0.2.7")) {
-            $0.peers = Set($1.list($2))
+            (filter, query, name) throws(ControlProblem) in
+            filter.peers = Set(try query.nonEmptyList(name))
         },
-        Condition("label", .label) { filter, query, name in filter.labels = query.values(name).map { Label($0) } },
+        Condition("label", .label) { (filter, query, name) throws(ControlProblem) in
+            filter.labels = try query.labels(name)
+        },
         Condition("minAgeMs", .milliseconds("Minimum age.")) { (filter, query, name) throws(ControlProblem) in
             filter.minimumAge = try query.milliseconds(name)
         },

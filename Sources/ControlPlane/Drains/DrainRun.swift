@@ -315,6 +315,9 @@ private struct BulkSelector {
         case .number(let value): return ["\(value)"]
         case .string(let value): return [value]
         case .array(let values):
+            guard !values.isEmpty else {
+                throw .invalid(pointer, "The list is empty; give a value, or leave \(name) out.")
+            }
             var texts: [String] = []
             for value in values { texts += try self.texts(value, of: name, at: pointer) }
             return texts

@@ -119,10 +119,10 @@ package struct EventFilter: Sendable, Equatable {
     package init(_ query: Query) throws(ControlProblem) {
         self.kinds = try query.set("type", expecting: "one of \(Self.knownKinds)") { GatewayEvent.Kind(rawValue: $0) }
         self.connections = try query.set("connection", expecting: "the id of a connection") { ConnectionKey($0) }
-        self.listeners = Set(query.list("listener"))
-        self.routes = Set(query.list("route"))
-        self.upstreams = Set(query.list("upstream"))
-        self.transfers = Set(query.list("transfer"))
+        self.listeners = Set(try query.nonEmptyList("listener"))
+        self.routes = Set(try query.nonEmptyList("route"))
+        self.upstreams = Set(try query.nonEmptyList("upstream"))
+        self.transfers = Set(try query.nonEmptyList("transfer"))
     }
 
     package func matches(_ event: GatewayEvent) -> Bool {

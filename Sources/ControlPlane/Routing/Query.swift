@@ -44,9 +44,28 @@ package struct Query: Sendable {
         return values.first
     }
 
-    /// The values of a list, separated by commas or by repeating the parameter.
+    /// The values of a list, separated by commas or by repeating the parameter. Empty values are kept: a condition whose
+    /// only value is empty must not become no condition.
     package func list(_ name: String) -> [String] {
-        self.values(name).flatMap { $0.split(separator: ",").map(String.init) }
+        self.values(name).flatMap { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) }
+    }
+
+    /// - Throws: `ControlProblem` 400 for an empty value.
+    func nonEmptyList(_ name: String) throws(ControlProblem) -> [String] {
+        let values = self.list(name)
+        guard !values.contains("") else { throw Self.emptyValue(name) }
+        return values
+    }
+
+    /// - Throws: `ControlProblem` 400 for a label without a name.
+    func labels(_ name: String) throws(ControlProblem) -> [ConnectionFilter.Label] {
+        let labels = self.values(name).map { ConnectionFilter.Label($0) }
+        guard labels.allSatisfy({ !$0.name.isEmpty }) else { throw Self.emptyValue(name) }
+        return labels
+    }
+
+    private static func emptyValue(_ name: String) -> ControlProblem {
+        .invalid(parameter: name, "\(name) has an empty value; give one, or leave \(name) out.")
     }
 
     package func integer(_ name: String, in range: ClosedRange<Int>) throws(ControlProblem) -> Int? {

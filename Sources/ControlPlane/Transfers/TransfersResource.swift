@@ -133,7 +133,7 @@ struct TransfersResource: Sendable {
         let start = try call.query.integer("cursor", in: 0...Int.max) ?? 0
         let states = try Self.choices(call.query, "state", of: TransferStage.self)
         let kinds = try Self.choices(call.query, "kind", of: TransferPlan.Kind.self)
-        let labels = call.query.values("label").map { ConnectionFilter.Label($0) }
+        let labels = try call.query.labels("label")
         let found = self.registry.all.filter { $0.number > UInt64(start) }.map { $0.snapshot(self.context.anchor) }
             .filter { transfer in
                 states.selects(transfer.state) && kinds.selects(transfer.kind)
