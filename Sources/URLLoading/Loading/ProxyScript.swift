@@ -41,6 +41,8 @@ package final class ProxyScript: Sendable {
     private static let addressLimit = 256
     /// Of one question.
     private static let lookupLimit = 20
+    /// Routes of an answer that are tried: each may take a connection's time, and no timeout ends all of them.
+    private static let routeLimit = 32
     private static let lookupTimeout = DispatchTimeInterval.seconds(5)
     /// For loading the script.
     private static let loadTimeout: TimeInterval = 30
@@ -136,10 +138,11 @@ package final class ProxyScript: Sendable {
     }
 
     /// The format's `PROXY`, `HTTP`, `HTTPS`, `SOCKS` (version 4, as in browsers), `SOCKS4`, `SOCKS5` and `DIRECT`,
-    /// separated by semicolons. Others are ignored, unless there is nothing else.
+    /// separated by semicolons. Others are ignored, unless there is nothing else, and so is what follows the first 32.
     private static func routes(_ text: String) throws(ProxyScriptFailure) -> [ProxyAddress?] {
         var routes: [ProxyAddress?] = []
-        for entry in text.split(separator: ";") {
+        // The last piece is all the rest.
+        for entry in text.split(separator: ";", maxSplits: self.routeLimit).prefix(self.routeLimit) {
             let words = entry.split { $0 == " " || $0 == "\t" || $0.isNewline }
             switch (words.first?.uppercased(), words.count) {
             case ("DIRECT", 1): routes.append(nil)

@@ -48,6 +48,24 @@ struct ProxyScriptNetworkTests {
         session.invalidateAndCancel()
     }
 
+    @Test(.onlyWithHTTP11, arguments: [(31, true), (32, false), (100_000, false)])
+    func firstRoutesOfAnAnswerAreTried(_ proxies: Int, _ isLoaded: Bool) async throws {
+        let script = """
+            function FindProxyForURL(url, host) {
+              var text = '';
+              for (var index = 0; index < \(proxies); index++) { text += 'PROXY 127.0.0.1:1;'; }
+              return text + 'DIRECT';
+            }
+            """
+        let server = try await WebServer(["/proxy.pac": .text(script), "/": .text("hello")])
+        let recorder = DataRecorder()
+        let session = Self.session(server, recorder, offlineLookups: 0, waits: false)
+        session.dataTask(with: server.url()).resume()
+        let notes = try await recorder.end()
+        #expect((notes.data == Data("hello".utf8)) == isLoaded && (notes.error == nil) == isLoaded)
+        session.invalidateAndCancel()
+    }
+
     private static let direct = Answer.text("function FindProxyForURL(url, host) { return 'DIRECT' }")
 
     @Test(.onlyWithHTTP11) func streamTaskWaitsForItsProxyScript() async throws {
