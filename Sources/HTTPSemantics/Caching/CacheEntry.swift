@@ -223,6 +223,20 @@ package enum CacheInvalidation {
         !MethodTraits.isSafe(method) && (200...399).contains(status)
     }
 
+    /// Whether the response to a HEAD shows that a stored response to a GET is outdated: one of its validators, or its
+    /// length, is another one (RFC 9111 §4.3.5).
+    /// - Parameter requestFields: of the HEAD, as they were sent.
+    package static func isOutdated(_ entry: CacheEntry, byHead fields: HTTPFields, requestFields: HTTPFields) -> Bool {
+        // It may be about another representation.
+        guard entry.varyKey == VaryKey(response: entry.fields, request: requestFields) else { return false }
+        return [.eTag, .lastModified, .contentLength].contains { (name: HTTPField.Name) in
+            guard let stored = entry.fields[values: name].first, let found = fields[values: name].first else {
+                return false
+            }
+            return stored.trimmingBlanks != found.trimmingBlanks
+        }
+    }
+
     /// The references in `Location` and `Content-Location` whose stored responses are to be removed too, if they
     /// resolve to the target's own origin: otherwise one site could empty another's cache.
     package static func invalidatedReferences(method: HTTPRequest.Method, status: Int, fields: HTTPFields) -> [String] {

@@ -106,10 +106,24 @@ extension HTTPLoad {
             let startedAt = attempt.startedAt
         else { return }
         self.invalidateCache(response, cache)
+        if self.method == .head { self.compareWithStored(response, HTTPFields(attempt.head.fields.all), cache) }
         guard self.loader.isCacheable else { return }
         self.cacheWriter = CacheWriter(
             response, to: self.request, sentFields: HTTPFields(attempt.head.fields.all), requestTime: startedAt,
             cache: cache)
+    }
+
+    /// Removes the stored response to a GET that a response to a HEAD contradicts.
+    private func compareWithStored(_ response: HTTPURLResponse, _ sentFields: HTTPFields, _ cache: URLCache) {
+        let key = self.request.asGET
+        guard response.statusCode == 200, !cache.isCustom, cache.mayContain(key) else { return }
+        let fields = response.httpFields
+        cache.queue.async {
+            guard let entry = cache.cachedResponse(for: key)?.entry,
+                CacheInvalidation.isOutdated(entry, byHead: fields, requestFields: sentFields)
+            else { return }
+            cache.removeCachedResponse(for: key)
+        }
     }
 
     func invalidateCache(_ response: HTTPURLResponse, _ cache: URLCache) {

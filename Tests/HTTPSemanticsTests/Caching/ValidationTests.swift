@@ -93,4 +93,24 @@ struct ValidationTests {
         #expect(CacheInvalidation.invalidatedReferences(method: .post, status: 201, fields: fields) == ["/a", "/b"])
         #expect(CacheInvalidation.invalidatedReferences(method: .get, status: 200, fields: fields) == [])
     }
+
+    @Test(
+        arguments: [
+            ([.eTag: "\"y\""], true), ([.contentLength: "6"], true), ([.contentLength: " 5 "], false),
+            ([.lastModified: "Tue, 14 Nov 2023 23:00:00 GMT"], true), ([:], false), ([.age: "7"], false),
+            ([.eTag: "\"x\"", .contentLength: "5", .lastModified: "Tue, 14 Nov 2023 22:00:00 GMT"], false),
+        ] as [(HTTPFields, Bool)])
+    func headShowsWhetherTheStoredResponseIsOutdated(_ fields: HTTPFields, _ isOutdated: Bool) {
+        let entry = CacheEntryTests.entry(self.stored)
+        #expect(CacheInvalidation.isOutdated(entry, byHead: fields, requestFields: [:]) == isOutdated)
+    }
+
+    @Test func headAboutAnotherRepresentationOutdatesNothing() {
+        var stored = self.stored
+        stored[.vary] = "Accept-Language"
+        let entry = CacheEntryTests.entry(stored)
+        let other: HTTPFields = [.acceptLanguage: "de"]
+        #expect(!CacheInvalidation.isOutdated(entry, byHead: [.eTag: "\"y\""], requestFields: other))
+        #expect(CacheInvalidation.isOutdated(entry, byHead: [.eTag: "\"y\""], requestFields: [:]))
+    }
 }

@@ -52,6 +52,23 @@ struct CacheLoadingTests {
         session.invalidateAndCancel()
     }
 
+    /// RFC 9111 §4.3.5.
+    @Test(arguments: [("\"a\"", "1"), ("\"b\"", "3")])
+    func headThatContradictsTheStoredResponseRemovesIt(_ tag: String, _ text: String) async throws {
+        let server = try await WebServer()
+        server.on("/") { request in
+            let fields = ["Cache-Control: max-age=600", "ETag: \(request.method == "HEAD" ? tag : "\"a\"")"]
+            return request.method == "HEAD" ? .head(200, fields) : .text("\(server.requests.count)", fields)
+        }
+        let session = self.session()
+        #expect(try await session.load(server.url()).text == "1")
+        var head = URLRequest(url: server.url(), cachePolicy: .reloadIgnoringLocalCacheData)
+        head.httpMethod = "HEAD"
+        #expect(try await session.load(head).status == 200)
+        #expect(try await session.load(server.url()).text == text)
+        session.invalidateAndCancel()
+    }
+
     @Test func metricsReportACachedResponse() async throws {
         let server = try await self.fresh()
         let recorder = DataRecorder()
