@@ -22,6 +22,8 @@ package enum HTTP2Event: Equatable, Sendable {
     case closed(HTTP2StreamID, HTTP2ErrorCode)
     /// The peer sent more fields than `HTTP2Settings.maximumHeaderListSize`; `closed` follows.
     case headTooLarge(HTTP2StreamID)
+    /// The server's response breaks a rule of HTTP (RFC 9113 §8.1.1), and the stream was reset for it; `closed` follows.
+    case malformed(HTTP2StreamID)
     /// Everything that was given to `send` for this stream is in frames.
     case outputDrained(HTTP2StreamID)
     /// The peer's settings came or changed.

@@ -153,6 +153,12 @@ enum SessionCallbacks {
         let header = unsafe frame.hd
         switch nghttp2_frame_type(UInt32(header.type)) {
         case NGHTTP2_DATA, NGHTTP2_HEADERS: state.progressed()
+        case NGHTTP2_RST_STREAM:
+            // The library's own; `HTTP2Connection.reset` is asked for other codes.
+            let isForMessage = unsafe frame.rst_stream.error_code == HTTP2ErrorCode.protocolError.rawValue
+            if isForMessage, state.role == .client, state.streams[header.stream_id] != nil {
+                state.events.append(.malformed(header.stream_id))
+            }
         case NGHTTP2_GOAWAY:
             let goAway = unsafe frame.goaway
             let text = unsafe UnsafeBufferPointer(start: goAway.opaque_data, count: min(goAway.opaque_data_len, 300))

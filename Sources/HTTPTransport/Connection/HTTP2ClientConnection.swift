@@ -267,6 +267,7 @@ extension HTTP2ClientConnection: TransportConsumer {
         case .inputEnded(let id): self.streams[id]?.inputEnded([])
         case .headTooLarge(let id):
             self.streams[id]?.fail(.violation(.head(.tooLong(limit: self.engine.settings.maximumHeaderListSize))))
+        case .malformed(let id): self.streams[id]?.fail(.violation(.message))
         case .outputDrained(let id): self.streams[id]?.outputDrained()
         case .closed(let id, let code): self.streamClosed(id, code)
         case .settings:

@@ -51,6 +51,8 @@ package enum ResponseViolation: Error, Sendable, Hashable {
     case bareLineBreak
     /// 101 without a request to upgrade, or without the Upgrade field (RFC 9110 §15.2.2).
     case upgrade
+    /// In HTTP/2, a malformed message (RFC 9113 §8.1.1): its fields, or the length of its content.
+    case message
     /// Bytes without a request.
     case unsolicited
     /// More informational heads than `MessageLimits.informationalHeads`.
@@ -71,6 +73,8 @@ package enum ResponseViolation: Error, Sendable, Hashable {
         case .chunk: "The size of a chunk is malformed, or the line end after its content is missing."
         case .bareLineBreak: "There is a carriage return or a line feed alone between two chunks."
         case .upgrade: "Status 101 does not answer a request to upgrade, or has no Upgrade field."
+        case .message:
+            "The response's fields, or the length of its content, are not as HTTP/2 allows (RFC 9113 §8.1.1)."
         case .unsolicited: "There are bytes that no request asked for."
         case .tooManyInformationalHeads: "There are too many informational responses before the final one."
         case .framingWithoutContent: "There are too many bytes of chunk sizes, extensions or trailers."

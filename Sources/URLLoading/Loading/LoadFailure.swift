@@ -209,7 +209,7 @@ enum LoadFailure {
         case .head(.tooLong), .head(.tooManyFields), .tooManyInformationalHeads, .framingWithoutContent:
             .dataLengthExceedsMaximum
         case .statusLine, .unsolicited: .badServerResponse
-        case .head, .bareLineBreak, .contentLength, .twoFramings, .transferCoding, .chunk, .upgrade:
+        case .head, .bareLineBreak, .contentLength, .twoFramings, .transferCoding, .chunk, .upgrade, .message:
             .cannotParseResponse
         }
     }

@@ -441,6 +441,25 @@ struct MultiplexedExchangeTests {
         #expect(server.connections == 2)
     }
 
+    /// Another request of the connection goes on.
+    @Test(
+        arguments: [
+            // No status; a field of connections; content that is longer than announced.
+            [0, 0, 5, 1, 5, 0, 0, 0, 1, 0, 1, 0x78, 1, 0x31],
+            [0, 0, 15, 1, 5, 0, 0, 0, 1, 0x88, 0, 10] + Array("connection".utf8) + [1, 0x61],
+            [0, 0, 5, 1, 4, 0, 0, 0, 1, 0x88, 0x0F, 13, 1, 0x31, 0, 0, 2, 0, 1, 0, 0, 0, 1, 0, 0],
+        ] as [[UInt8]])
+    func malformedResponseEndsItsRequestAlone(_ bytes: [UInt8]) async throws {
+        let server = try await HTTP2Server { peer, event in
+            guard case .head(let stream, _, _) = event else { return }
+            if stream == 1 { peer.sendRaw(bytes) } else { peer.respond(stream) }
+        }
+        let diary = await self.pool.perform(server.order())
+        #expect(diary.failure == .violation(.message))
+        #expect(await self.pool.perform(server.order()).head?.status == 200)
+        #expect(server.connections == 1)
+    }
+
     @Test func floodOfSettingsEndsTheConnection() async throws {
         let server = try await HTTP2Server { peer, event in
             guard case .head = event else { return }
