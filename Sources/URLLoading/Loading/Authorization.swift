@@ -63,8 +63,11 @@ final class Authorization {
     let credential: URLCredential
     private var method: Method
 
+    /// - Parameter isOfProxy: whether a proxy asks, for all that is sent to it.
     /// - Returns: `nil` if the credential has no user name and password, or the scheme cannot encode them.
-    init?(_ challenge: Challenge, credential: URLCredential, url: URL, account: ConfiguredAccount?) {
+    init?(
+        _ challenge: Challenge, credential: URLCredential, url: URL, account: ConfiguredAccount?, isOfProxy: Bool
+    ) {
         guard let user = credential.user, let password = credential.password, let origin = Origin(url) else {
             return nil
         }
@@ -77,7 +80,8 @@ final class Authorization {
         case .digest:
             guard let digest = DigestChallenge(challenge) else { return nil }
             self.method = .digest(DigestSession(digest, user: user, password: password))
-            self.scope = ProtectionScope(digestDomain: Self.paths(digest.domain, at: url, origin))
+            // A proxy's `domain` has no meaning (RFC 7616 §3.3).
+            self.scope = ProtectionScope(digestDomain: isOfProxy ? [] : Self.paths(digest.domain, at: url, origin))
         case .ntlm, .negotiate:
             guard let connection = ConnectionAuthorization(challenge.scheme, credential) else { return nil }
             self.method = .connection(connection)

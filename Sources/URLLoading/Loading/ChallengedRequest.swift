@@ -16,6 +16,8 @@ protocol ChallengedRequest: AnyObject, Sendable {
     var credentials: RequestCredentials { get set }
     /// Authorizations of earlier requests.
     var authorizations: ExecutorIsolated<AuthorizationCache> { get }
+    /// Whether it is authenticated at a proxy.
+    var isOfProxy: Bool { get }
     /// The connection that the latest challenge came on.
     var handshakeConnection: HandshakeConnection { get }
 
@@ -53,6 +55,10 @@ struct RequestCredentials {
     fileprivate(set) var authorization: Authorization?
     /// Authenticates the connection that the request is sent on; `nil` before that is necessary.
     fileprivate(set) var handshake: TokenHandshake?
+    /// Whether `authorization` is of an earlier request, and nobody was asked about this one.
+    fileprivate var isPreemptive = false
+    /// Refused before anybody was asked about this request.
+    fileprivate var refusedPreemptively: URLCredential?
     fileprivate var refusals = 0
     fileprivate var renewals = 0
     fileprivate var lastRefused: URLCredential?
@@ -82,6 +88,8 @@ enum ChallengeOutcome: Sendable {
 
 extension ChallengedRequest {
     var authorizations: ExecutorIsolated<AuthorizationCache> { self.core.authorizations }
+
+    var isOfProxy: Bool { false }
 
     func protectionSpace(of challenge: Challenge, at url: URL) -> URLProtectionSpace {
         URLProtectionSpace(challenge, at: url)
@@ -114,6 +122,7 @@ extension ChallengedRequest {
         at url: URL, method: String, target: String, contentHash: (DigestHasher) -> String?
     ) -> String? {
         guard let authorization = self.knownAuthorization(at: url) else { return nil }
+        if self.credentials.authorization == nil { self.credentials.isPreemptive = true }
         self.credentials.authorization = authorization
         if let handshake = self.credentials.handshake { return handshake.takeFieldValue() }
         return authorization.fieldValue(
@@ -142,15 +151,23 @@ extension ChallengedRequest {
         if let authorization = self.credentials.authorization {
             if self.renew(authorization, challenges, response, completion) { return true }
             self.authorizations.value.remove(authorization)
-            if authorization.credential.user?.isEmpty == false {
-                self.credentials.lastRefused = authorization.credential
-            }
-            self.credentials.refusals += 1
+            self.noteRefusal(of: authorization.credential)
             self.credentials.authorization = nil
             self.credentials.handshake = nil
         }
         self.ask(challenges[...], response, nil, completion)
         return true
+    }
+
+    private func noteRefusal(of credential: URLCredential) {
+        guard !self.credentials.isPreemptive else {
+            // It may be that of another realm: no answer about this request was wrong.
+            self.credentials.refusedPreemptively = credential
+            self.credentials.isPreemptive = false
+            return
+        }
+        if credential.user?.isEmpty == false { self.credentials.lastRefused = credential }
+        self.credentials.refusals += 1
     }
 
     /// Sends the request again with the same credential, if that makes sense.
@@ -238,7 +255,10 @@ extension ChallengedRequest {
         _ proposed: URLCredential?, for challenge: Challenge, at url: URL
     ) -> URLCredential? {
         guard self.credentials.refusals == 0 else { return nil }
-        if let proposed { return proposed }
+        if let proposed {
+            let refused = self.credentials.refusedPreemptively
+            return refused?.user == proposed.user && refused?.password == proposed.password ? nil : proposed
+        }
         guard challenge.scheme == .negotiate, self.core.mayUseTickets(at: url) else { return nil }
         return URLCredential(user: "", password: "", persistence: .none)
     }
@@ -250,7 +270,7 @@ extension ChallengedRequest {
     ) {
         guard let credential,
             let authorization = Authorization(
-                challenge, credential: credential, url: url, account: self.account(at: url))
+                challenge, credential: credential, url: url, account: self.account(at: url), isOfProxy: self.isOfProxy)
         else { return completion(self, .refused) }
         guard let connection = authorization.connection else {
             self.accept(authorization, in: space)
@@ -275,6 +295,7 @@ extension ChallengedRequest {
         }
         self.authorizations.value.insert(authorization)
         self.credentials.authorization = authorization
+        self.credentials.isPreemptive = false
     }
 }
 

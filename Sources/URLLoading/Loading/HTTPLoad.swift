@@ -297,6 +297,8 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         }
         self.credentials.authorization?.received(
             authenticationLines: head.fields.values("Authentication-Info"))
+        self.proxyAuthenticator?.credentials.authorization?.received(
+            authenticationLines: head.fields.values("Proxy-Authentication-Info"))
         if head.status == 425, self.repeatTooEarly() { return }
         if head.status == 401, self.authenticate(response, head) { return }
         if head.status == 407, self.authenticateProxy(response, head) { return }

@@ -35,6 +35,8 @@ final class ProxyAuthenticator: ChallengedRequest, @unchecked Sendable {  // Con
 
     var authorizations: ExecutorIsolated<AuthorizationCache> { self.core.proxyAuthorizations }
 
+    var isOfProxy: Bool { true }
+
     func protectionSpace(of challenge: Challenge, at url: URL) -> URLProtectionSpace {
         URLProtectionSpace(challenge, of: self.proxy)
     }

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 import URLLoading
 
@@ -74,6 +75,58 @@ struct BasicAuthenticationTests {
         #expect(space.host == "127.0.0.1" && space.port == server.port && space.protocol == "http" && !space.isProxy())
         #expect(challenge.previousFailureCount == 0 && challenge.proposedCredential == nil)
         #expect((challenge.failureResponse as? HTTPURLResponse)?.statusCode == 401 && notes.challenges.count == 1)
+    }
+
+    /// The delegate's first question about a request says that nothing of it has failed.
+    @Test func refusalOfAnEarlierRequestsCredentialIsNoFailure() async throws {
+        let server = try await WebServer()
+        server.on("/", Self.guarded())
+        server.on("/other") { request in
+            request["Authorization"] == "Basic \(Data("else:word".utf8).base64EncodedString())"
+                ? .text("there") : .text("no", ["WWW-Authenticate: Basic realm=\"other\""], status: 401)
+        }
+        var policies = Policies()
+        policies.challenge = { challenge, answer in
+            let isOther = challenge.protectionSpace.realm == "other"
+            answer(
+                .useCredential,
+                URLCredential(
+                    user: isOther ? "else" : "user", password: isOther ? "word" : "passwd", persistence: .none))
+        }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder) { $0.urlCache = nil }
+        session.dataTask(with: server.url()).resume()
+        #expect(try await recorder.end().data == Data("in".utf8))
+        #expect(try await session.load(server.url("/other")).text == "there")
+        #expect(server.requests.last?.path == "/other" && server.requests.count == 4)
+        let challenges = recorder.notes.challenges
+        #expect(challenges.map(\.previousFailureCount) == [0, 0])
+        session.invalidateAndCancel()
+    }
+
+    /// What the storage proposes, and was refused before anybody was asked, is not sent again without the program's word.
+    @Test func refusedCredentialOfAnEarlierRequestIsSentOnce() async throws {
+        let server = try await WebServer()
+        let isOpen = Mutex(true)
+        server.on("/") { request in
+            let isIn = isOpen.withLock(\.self) && request["Authorization"] == "Basic dXNlcjpwYXNzd2Q="
+            return isIn ? .text("in") : .text("no", ["WWW-Authenticate: Basic realm=\"r\""], status: 401)
+        }
+        let storage = URLCredentialStorage()
+        let session = URLSession.test {
+            $0.urlCache = nil
+            $0.urlCredentialStorage = storage
+        }
+        let space = URLProtectionSpace(
+            host: "127.0.0.1", port: server.port, protocol: "http", realm: "r",
+            authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+        storage.setDefaultCredential(
+            URLCredential(user: "user", password: "passwd", persistence: .forSession), for: space)
+        #expect(try await session.load(server.url()).text == "in")
+        isOpen.withLock { $0 = false }
+        #expect(try await session.load(server.url()).status == 401)
+        #expect(server.requests.count == 3)
+        session.invalidateAndCancel()
     }
 
     @Test func wrongAnswerIsAskedForAgain() async throws {

@@ -186,6 +186,26 @@ struct ProxyLoadingTests {
         session.invalidateAndCancel()
     }
 
+    /// `domain` of a proxy has no meaning (RFC 7616 §3.3); its `nextnonce` has (§3.5).
+    @Test(.onlyWithHTTP11) func digestOfAProxyIsForAllRequestsAndAdoptsItsNextNonce() async throws {
+        let proxy = try await WebServer()
+        let challenge = "Digest realm=\"p\", nonce=\"n\", qop=\"auth\", domain=\"/only\""
+        let answer = Answer.text("in", ["Proxy-Authentication-Info: nextnonce=\"m\""])
+        for path in ["a", "b"] {
+            proxy.on("http://origin.example/\(path)", Self.asking(answer, for: "Digest ", by: challenge))
+        }
+        let session = URLSession.test {
+            $0.connectionProxyDictionary = Self.settings(proxy, Self.credential)
+        }
+        for path in ["a", "b"] {
+            #expect(try await session.load(self.url("http://origin.example/\(path)")).text == "in")
+        }
+        let sent = proxy.requests.map { $0["Proxy-Authorization"] ?? "" }
+        #expect(sent.count == 3 && sent[0].isEmpty)
+        #expect(sent[1].contains("nonce=\"n\"") && sent[2].contains("nonce=\"m\"") && sent[2].contains("nc=00000001"))
+        session.invalidateAndCancel()
+    }
+
     @Test(.onlyWithHTTP11, arguments: ["http", "https"])
     func cancelledChallengeCancelsTheTask(_ scheme: String) async throws {
         let proxy = try await WebServer()
