@@ -4,19 +4,18 @@ import Synchronization
 
 /// Runs the delegate calls and completion handlers of one session on its `OperationQueue`.
 ///
-/// On a serial queue one operation runs all waiting messages in order, and ends after `batchLimit` of them so that the
-/// queue's other operations get their turn. On a concurrent queue each message is an operation of its own, and those of one
-/// task run one after the other. The program cannot cancel these operations.
+/// On a serial queue one operation runs the messages of one turn of the loop in order, so that messages and the program's own
+/// operations run in the order in which they were added. On a concurrent queue each message is an operation of its own, and
+/// those of one task run one after the other. The program cannot cancel these operations.
 final class DelegateQueue: Sendable {
     typealias Message = @Sendable () -> Void
-
-    private static let batchLimit = 64
 
     let queue: OperationQueue
     private let executor: SessionExecutor
     private struct State {
         var messages = Deque<Message>()
-        var isScheduled = false
+        /// The last of them that no operation is there for yet.
+        var unscheduledCount = 0
         /// For a concurrent queue: the waiting messages of the tasks that have a message running or scheduled, by the
         /// task's identifier.
         var lanes: [Int: Deque<Message>] = [:]
@@ -48,33 +47,34 @@ final class DelegateQueue: Sendable {
             guard let identifier = identifier() else { return self.queue.addOperation(MessageOperation(message)) }
             return self.add(message, toLane: identifier)
         }
-        let needsScheduling = self.state.withLock { state in
+        let isFirst = self.state.withLock { state in
             state.messages.append(message)
-            defer { state.isScheduled = true }
-            return !state.isScheduled
+            state.unscheduledCount += 1
+            return state.unscheduledCount == 1
         }
-        guard needsScheduling else { return }
+        guard isFirst else { return }
         // All messages of one loop turn share an operation: waking the queue costs more than most messages.
         if self.executor.isCurrent { self.executor.executeLater { self.schedule() } } else { self.schedule() }
     }
 
     private func schedule() {
-        self.queue.addOperation(MessageOperation { self.runBatch() })
+        let count = self.state.withLock { state in
+            defer { state.unscheduledCount = 0 }
+            return state.unscheduledCount
+        }
+        self.queue.addOperation(MessageOperation { self.run(count) })
     }
 
-    private func runBatch() {
-        for _ in 0..<Self.batchLimit {
-            let next = self.state.withLock { state -> Message? in
-                let next = state.messages.popFirst()
-                if next == nil { state.isScheduled = false }
-                return next
-            }
-            guard let next else { return }
-            next()
+    private func run(_ count: Int) {
+        for done in 1...max(count, 1) {
+            self.state.withLock { $0.messages.popFirst() }?()
             // A program that suspends the queue expects not even one more message.
-            if self.queue.isSuspended { break }
+            guard done < count, self.queue.isSuspended else { continue }
+            let rest = MessageOperation { self.run(count - done) }
+            // Before operations that were added after these messages.
+            rest.queuePriority = .veryHigh
+            return self.queue.addOperation(rest)
         }
-        self.schedule()
     }
 
     // MARK: Concurrent queues

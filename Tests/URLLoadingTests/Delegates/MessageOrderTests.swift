@@ -1,5 +1,6 @@
 import Foundation
 import SessionTasks
+import Synchronization
 import Testing
 import URLLoading
 
@@ -240,6 +241,37 @@ struct MessageOrderTests {
         task.resume()
         #expect(await log.has("c ends"))
         #expect(log.names == ["a", "b", "c"].flatMap { ["\($0) begins", "\($0) ends"] })
+        session.invalidateAndCancel()
+    }
+
+    /// Notes each operation that is added.
+    private final class NotedQueue: OperationQueue, @unchecked Sendable {
+        let log = EventLog()
+        private let count = Mutex(0)
+
+        override func addOperation(_ operation: Operation) {
+            super.addOperation(operation)
+            let count = self.count.withLock { count in
+                count += 1
+                return count
+            }
+            self.log.add("added \(count)")
+        }
+    }
+
+    @Test func messagesAndTheProgramsOperationsRunAsTheyWereAdded() async throws {
+        let (queue, log) = (NotedQueue(), EventLog())
+        queue.maxConcurrentOperationCount = 1
+        queue.isSuspended = true
+        let session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: queue)
+        session.getAllTasks { _ in log.add("first") }
+        #expect(await queue.log.has("added 1"))
+        queue.addOperation(BlockOperation { log.add("own") })
+        session.getAllTasks { _ in log.add("second") }
+        #expect(await queue.log.has("added 3"))
+        queue.isSuspended = false
+        #expect(await log.has("second"))
+        #expect(log.names == ["first", "own", "second"])
         session.invalidateAndCancel()
     }
 
