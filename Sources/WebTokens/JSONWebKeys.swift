@@ -95,7 +95,7 @@ enum JSONWebKeys {
     private static func reasonToIgnore(_ members: Members, allowsSecrets: Bool) -> String? {
         if let use = members["use"], use != "sig" { return "is for another use than signatures" }
         if let operations = members.operations, !operations.contains("verify") { return "is not for verification" }
-        if let name = members["alg"], TokenAlgorithm(rawValue: name) == nil {
+        if let name = members["alg"], TokenAlgorithm(name: name) == nil {
             return "is for an algorithm that is not supported"
         }
         switch members["kty"] {
@@ -113,7 +113,7 @@ enum JSONWebKeys {
     private static func key(_ members: Members) throws(TokenKeyProblem) -> TokenKey {
         guard !members.hasDuplicates else { throw TokenKeyProblem("has a member twice") }
         let identifier = members["kid"]
-        let algorithm = members["alg"].flatMap { TokenAlgorithm(rawValue: $0) }
+        let algorithm = members["alg"].flatMap { TokenAlgorithm(name: $0) }
         if members["kty"] == "oct" {
             return try TokenKey(secret: members.bytes("k"), identifier: identifier, algorithm: algorithm)
         }

@@ -14,8 +14,11 @@ package enum TokenAlgorithm: String, Sendable, Hashable, CaseIterable {
     case es256 = "ES256"
     case es384 = "ES384"
     case es512 = "ES512"
-    /// With Ed25519 only.
+    /// With Ed25519 only; also called `Ed25519` (RFC 9864 §2.2).
     case edDSA = "EdDSA"
+
+    /// - Parameter name: the value of `alg` in a token or key.
+    init?(name: String) { self.init(rawValue: name == "Ed25519" ? Self.edDSA.rawValue : name) }
 
     /// The hash of a keyed digest; `nil` for the algorithms of public keys.
     var secretHash: HashFunction? {

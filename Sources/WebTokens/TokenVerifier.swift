@@ -70,7 +70,7 @@ package final class TokenVerifier: Sendable {
     package func verify(_ token: [UInt8], now: Int64) throws(TokenError) -> Token {
         guard token.count <= self.rules.byteLimit else { throw .tooLong(limit: self.rules.byteLimit) }
         let parts = try CompactSignature(token)
-        guard let algorithm = TokenAlgorithm(rawValue: parts.algorithm), self.rules.algorithms.contains(algorithm)
+        guard let algorithm = TokenAlgorithm(name: parts.algorithm), self.rules.algorithms.contains(algorithm)
         else {
             throw .algorithmRefused(LogText.shortened(parts.algorithm))
         }

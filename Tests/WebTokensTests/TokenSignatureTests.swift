@@ -23,6 +23,17 @@ struct TokenSignatureTests {
         #expect(throws: TokenError.badSignature) { try TokenVerifier(jwk: key).verify(Self.damaged(text), now: 0) }
     }
 
+    /// Made by OpenSSL with the key of RFC 8037 §A.1.
+    @Test(arguments: ["", #","alg":"Ed25519""#, #","alg":"EdDSA""#])
+    func algorithmMayBeCalledEd25519(_ declared: String) throws {
+        let key = #"{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"\#(declared)}"#
+        let token =
+            "eyJhbGciOiJFZDI1NTE5In0.eyJzdWIiOiI0MiIsImV4cCI6MTkwMDAwMDAwMH0.jREQwMiLUOQKIuzEtw2pl2imQlllUQ2j"
+            + "Bjv0nJW8zuXE2rtR2xUS8uFHZfn4f2Ps38vtI0YJa0qLMDDW99aoDg"
+        let found = try TokenVerifier(jwk: key).verify(token, now: 1_800_000_000)
+        #expect(found.algorithm == .edDSA && found.subject == "42")
+    }
+
     @Test(arguments: ForeignTokens.all.indices)
     func tokensOfPyJWTAreAccepted(_ index: Int) throws {
         let (algorithm, key, text) = ForeignTokens.all[index]
