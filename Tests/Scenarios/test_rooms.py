@@ -473,7 +473,9 @@ def test_pages_of_other_origins_may_read_what_the_route_lets_in(service):
     one.close()
     assert stream(service, headers={"Origin": "https://other.example"}).response.status == 403
     preflight = Receiver(service, "OPTIONS", "/connection/uni_http_stream", headers={
-        **headers, "Access-Control-Request-Method": "POST"})
+        **headers, "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "authorization, content-type"})
+    assert preflight.response.headers["Access-Control-Allow-Headers"] == "authorization, content-type"
     assert preflight.response.status == 204 and "POST" in preflight.response.headers["Access-Control-Allow-Methods"]
 
 

@@ -18,7 +18,7 @@ final class RoomStreamResponder: HTTPResponder {
 
     func respond(to request: PlainRequest, _ exchange: PlainExchange) {
         let origin = Self.allowedOrigin(request)
-        guard request.head.method != "OPTIONS" else { return self.answerPreflight(origin, exchange) }
+        guard request.head.method != "OPTIONS" else { return self.answerPreflight(request, origin, exchange) }
         let body: PlainRoomRequest
         do {
             body = try Self.read(request)
@@ -66,10 +66,16 @@ final class RoomStreamResponder: HTTPResponder {
     /// A page of another origin sees what is wrong, too.
     func refusalFields(_ request: PlainRequest) -> [FieldLine] { Self.allowedOrigin(request) }
 
-    private func answerPreflight(_ origin: [FieldLine], _ exchange: PlainExchange) {
+    /// Names of fields that a page asks for, and that it may send.
+    private static let askedFieldLimit = 32
+
+    private func answerPreflight(_ request: PlainRequest, _ origin: [FieldLine], _ exchange: PlainExchange) {
+        let asked = request.head.fields.list("Access-Control-Request-Headers")
+        let isValid = !asked.isEmpty && asked.count <= Self.askedFieldLimit && asked.allSatisfy(\.isToken)
         let fields = [
             FieldLine("Access-Control-Allow-Methods", "GET, POST"),
-            FieldLine("Access-Control-Allow-Headers", "Content-Type, Accept"),
+            FieldLine(
+                "Access-Control-Allow-Headers", isValid ? asked.joined(separator: ", ") : "Content-Type, Accept"),
             FieldLine("Access-Control-Max-Age", "600"),
         ]
         _ = exchange.begin(204, origin + fields, .none)
