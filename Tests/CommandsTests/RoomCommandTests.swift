@@ -135,6 +135,9 @@ struct RoomCommandTests {
         (["users", "x", "--node", "b"], "--node: cannot be combined with ID"),
         (["publish", "x", "y", "--binary"], "--binary: requires standard input"),
         (["publish", "x", "y", "--tag", "z"], "--tag: expected NAME=VALUE"),
+        (["rooms", "x", "--kick", "--user", ""], "--user: is empty; give a value, or leave --user out"),
+        (["rooms", "x", "--ban", ""], "--ban: is empty"), (["rooms", "x", "--unmute", ""], "--unmute: is empty"),
+        (["publish", "", "y"], "ROOM: is empty"), (["tail", ""], "ROOM: is empty"),
         (["tail", "x", "--last", "1", "--after", "a.1"], "--last: cannot be combined with --after"),
     ])
     func invalidOptionsAreRefused(_ words: [String], _ error: String) async {

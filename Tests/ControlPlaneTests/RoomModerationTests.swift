@@ -20,6 +20,23 @@ struct RoomModerationTests {
         }
     }
 
+    /// As a script sends it whose variable is not set.
+    @Test(arguments: ["kick", "disconnect"])
+    func emptyUserIsNotEveryoneWithoutAName(_ verb: String) async throws {
+        try await RoomProbe.run { gateway in
+            let id = try await gateway.open("ws://127.0.0.1:\(gateway.port("web"))/chat/plain")
+            for (body, pointer) in [
+                (#"{"user":""}"#, "/user"), (#"{"client":""}"#, "/client"), (#"{"user":"","client":""}"#, "/client"),
+            ] {
+                let reply = try await gateway.post("/v1/rooms/plain:\(verb)", body)
+                #expect(reply.problem == "422 invalid-value \(pointer)")
+            }
+            #expect(try await gateway.get("/v1/rooms/plain").json["members"]?.integer == 1)
+            #expect(try await gateway.get("/v1/connections/\(id)").json["state"]?.string == "open")
+            #expect(try await gateway.post("/v1/rooms/plain:\(verb)").json == ["clients": 1])
+        }
+    }
+
     @Test func clientWithoutAProtocolIsRemovedWithItsConnection() async throws {
         try await RoomProbe.run { gateway in
             let id = try await gateway.open("ws://127.0.0.1:\(gateway.port("web"))/chat/plain")

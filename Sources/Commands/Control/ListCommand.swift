@@ -206,10 +206,10 @@ struct SelectionOptions: ParsableArguments {
         selection.minimumIdle = reader.value("--min-idle", self.minIdle, span)
         selection.isStalled = self.stalled
         let texts = [
-            ("--kind", self.kind), ("--state", self.state), ("--direction", self.direction.map { [$0] } ?? []),
-            ("--listener", self.listener), ("--route", self.route), ("--upstream", self.upstream),
-            ("--peer", self.peer), ("--label", self.label),
+            ("--kind", self.kind), ("--state", self.state), ("--listener", self.listener), ("--route", self.route),
+            ("--upstream", self.upstream), ("--peer", self.peer), ("--label", self.label),
         ]
+        reader.requireText("--direction", self.direction)
         for (option, values) in texts { reader.requireText(option, values) }
         return selection
     }

@@ -61,6 +61,7 @@ struct PublishCommand: AsyncParsableCommand {
     }
 
     private func plan(_ reader: inout OptionReader) -> RoomPublish? {
+        reader.requireText("ROOM", self.room)
         if self.binary, self.string { reader.reject("--binary", "cannot be combined with --string") }
         if self.binary, let text, text != "-" { reader.reject("--binary", "requires standard input instead of TEXT") }
         var tags: [String: String]?

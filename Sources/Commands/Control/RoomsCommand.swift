@@ -51,7 +51,7 @@ struct RoomsCommand: AsyncParsableCommand {
     }
 
     private func action(_ reader: inout OptionReader) throws -> RoomAction? {
-        reader.requireText("NAME", self.name.map { [$0] } ?? [])
+        reader.requireText("NAME", self.name)
         guard let name else {
             if let option = self.view.given ?? self.moderation.given {
                 reader.reject("NAME", "required with \(option)")
@@ -262,6 +262,11 @@ private struct RoomModerationOptions: ParsableArguments {
 
     fileprivate func action(_ name: String, _ reader: inout OptionReader) throws -> RoomAction? {
         self.check(&reader)
+        let users = [
+            ("--user", self.user), ("--ban", self.ban), ("--unban", self.unban), ("--mute", self.mute),
+            ("--unmute", self.unmute),
+        ]
+        for (option, user) in users { reader.requireText(option, user) }
         let milliseconds = reader.milliseconds("--for", self.time, .seconds(1) ... .seconds(31_536_000))
         let code = reader.value("--code", self.code, .integer(3000...4999))
         let offset = reader.value("--delete", self.delete, .integer(1...Int.max))

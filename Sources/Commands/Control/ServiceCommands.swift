@@ -206,7 +206,7 @@ private struct EntryOptions: ParsableArguments {
         if changes == 0, self.dryRun {
             reader.reject("--dry-run", "requires --delete, --put or --patch")
         }
-        reader.requireText("NAME", self.name.map { [$0] } ?? [])
+        reader.requireText("NAME", self.name)
         guard reader.problems.isEmpty else { return nil }
         guard let name else { return .list }
         if self.delete { return .delete(name, dryRun: self.dryRun) }

@@ -58,6 +58,7 @@ struct TailCommand: AsyncParsableCommand {
     }
 
     private func plan(_ reader: inout OptionReader) -> (request: ControlRequest, count: Int)? {
+        reader.requireText("ROOM", self.room)
         if self.last != nil, self.after != nil { reader.reject("--last", "cannot be combined with --after") }
         let last = reader.value("--last", self.last, .integer(0...1000))
         let count = reader.value("--count", self.count, .integer(1...Int.max))

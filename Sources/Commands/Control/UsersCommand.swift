@@ -50,7 +50,7 @@ struct UsersCommand: AsyncParsableCommand {
 
     private func action(_ reader: inout OptionReader) throws -> UserAction? {
         let listing = self.list.given ?? (self.nodes.node.isEmpty ? nil : "--node")
-        reader.requireText("ID", self.id.map { [$0] } ?? [])
+        reader.requireText("ID", self.id)
         guard let id else {
             if let option = self.options.given { reader.reject("ID", "required with \(option)") }
             return .list(self.list.parameters + self.nodes.parameters)

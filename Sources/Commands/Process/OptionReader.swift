@@ -29,6 +29,11 @@ struct OptionReader {
         self.reject(option, "is empty", remedy: option.hasPrefix("--") ? "give a value, or leave \(option) out" : "")
     }
 
+    /// As for several values; `nil` is none.
+    mutating func requireText(_ option: String, _ value: String?) {
+        self.requireText(option, value.map { [$0] } ?? [])
+    }
+
     /// Parses a duration of at most a day.
     /// - Returns: milliseconds.
     mutating func milliseconds(_ option: String, _ text: String?, _ range: ClosedRange<Duration>? = nil) -> Double? {

@@ -245,23 +245,31 @@ struct RoomsResource: Sendable {
 
     private func kick(_ call: ControlCall) async throws -> Response {
         let request = try await call.decode(RoomKick.self)
+        let selection = try Self.selection(request.user, request.client)
         let room = try self.acquire(call)
         defer { self.hub.release(room) }
-        let count = await self.rooms.kick(Self.selection(request.user, request.client), from: room.name)
+        let count = await self.rooms.kick(selection, from: room.name)
         return .json(ClientCount { $0.clients = count })
     }
 
     private func disconnect(_ call: ControlCall) async throws -> Response {
         let request = try await call.decode(RoomDisconnect.self)
+        let selection = try Self.selection(request.user, request.client)
         let room = try self.acquire(call)
         defer { self.hub.release(room) }
         let count = await self.rooms.disconnectMembers(
-            of: room.name, Self.selection(request.user, request.client),
-            .init(code: request.code, reason: request.reason))
+            of: room.name, selection, .init(code: request.code, reason: request.reason))
         return .json(ClientCount { $0.clients = count })
     }
 
-    private static func selection(_ user: String?, _ client: String?) -> RoomOperations.ClientSelection? {
+    /// - Throws: `ControlProblem` 422 for an empty value: it would select everyone without a name, or without a protocol.
+    private static func selection(
+        _ user: String?, _ client: String?
+    ) throws(ControlProblem) -> RoomOperations.ClientSelection? {
+        guard client != "" else { throw .invalid("/client", "client is empty; give one, or leave client out.") }
+        guard user != "" || client != nil else {
+            throw .invalid("/user", "user is empty; give one, or leave user out.")
+        }
         guard user != nil || client != nil else { return nil }
         return RoomOperations.ClientSelection(user: user ?? "", client: client)
     }
