@@ -3,7 +3,9 @@ package enum CredentialName {
     /// Shown instead of such a value.
     package static let hiddenValue = "(hidden)"
 
-    private static let endings = ["authorization", "cookie", "token", "key", "secret", "password", "signature"]
+    private static let endings = [
+        "authorization", "cookie", "cookie2", "token", "key", "secret", "password", "signature",
+    ]
 
     /// Whether a header field or query parameter of this name holds a credential: `Authorization`, `Set-Cookie`,
     /// `X-API-Key`, `access_token` and every other name that ends as one of these, in any case of letters.
@@ -17,7 +19,9 @@ package enum CredentialName {
         guard let mark = target.firstIndex(of: "?") else { return target }
         let pairs = target[target.index(after: mark)...].split(separator: "&", omittingEmptySubsequences: false)
         let shown = pairs.map { pair in
-            guard let equals = pair.firstIndex(of: "="), self.matches(pair[..<equals]) else { return String(pair) }
+            guard let equals = pair.firstIndex(of: "=") else { return String(pair) }
+            let name = PercentCoding.decodedText(pair[..<equals]) ?? String(pair[..<equals])
+            guard self.matches(name) else { return String(pair) }
             return "\(pair[...equals])\(self.hiddenValue)"
         }
         return "\(target[...mark])\(shown.joined(separator: "&"))"
