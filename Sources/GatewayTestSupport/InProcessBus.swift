@@ -8,6 +8,8 @@ package final class InProcessNetwork: Sendable {
         var names: Set<String> = []
         var silent: Set<String> = []
         var isAway = false
+        var isFrozen = false
+        var frozenCallers: [CheckedContinuation<Void, Never>] = []
         var calls: [String] = []
     }
 
@@ -45,6 +47,17 @@ package final class InProcessNetwork: Sendable {
         set { self.state.withLock { $0.isAway = newValue } }
     }
 
+    /// Nobody gets the names of the nodes before the server that connects the nodes is no longer frozen.
+    package func setFrozen(_ isFrozen: Bool) {
+        let callers = self.state.withLock { state in
+            state.isFrozen = isFrozen
+            guard !isFrozen else { return [CheckedContinuation<Void, Never>]() }
+            defer { state.frozenCallers = [] }
+            return state.frozenCallers
+        }
+        for caller in callers { caller.resume() }
+    }
+
     /// Names that were called, in order, also of nodes that are not there.
     package var calls: [String] { self.state.withLock { $0.calls } }
 
@@ -52,6 +65,16 @@ package final class InProcessNetwork: Sendable {
 
     fileprivate func serve(_ name: String, _ handler: @escaping @Sendable (ClusterMessage) async -> [UInt8]) {
         self.state.withLock { $0.handlers[name] = handler }
+    }
+
+    fileprivate func waitWhileFrozen() async {
+        await withCheckedContinuation { caller in
+            let isFrozen = self.state.withLock { state in
+                if state.isFrozen { state.frozenCallers.append(caller) }
+                return state.isFrozen
+            }
+            if !isFrozen { caller.resume() }
+        }
     }
 
     fileprivate func nodes() throws(ClusterError) -> [NodeRecord] {
@@ -92,7 +115,10 @@ package final class InProcessBus: ClusterBus {
         self.network = network
     }
 
-    package func nodes() async throws(ClusterError) -> [NodeRecord] { try self.network.nodes() }
+    package func nodes() async throws(ClusterError) -> [NodeRecord] {
+        await self.network.waitWhileFrozen()
+        return try self.network.nodes()
+    }
 
     package func call(
         _ node: String, _ message: [UInt8], timeout: Duration

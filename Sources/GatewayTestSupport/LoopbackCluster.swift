@@ -18,6 +18,7 @@ package struct LoopbackCluster: Sendable {
         limits.comparisonInterval = .seconds(3600)
         // Nodes that are slow because the machine is busy answer in time. Silent ones are given up early, see `InProcessBus`.
         limits.gatherTimeout = .seconds(60)
+        limits.lookupTimeout = .seconds(60)
         limits.commandTimeout = .seconds(60)
         change(&limits)
         let network = InProcessNetwork()

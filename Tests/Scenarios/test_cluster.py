@@ -49,7 +49,7 @@ class Nodes:
         text = CONFIGURATION.replace("REDIS", self.redis.url).replace("NAME", name).replace("WHENAWAY", when_away)
         file.write_text(text)
         node = self.sluice("serve", "--config", file)
-        node.wait_log("cluster joined")
+        node.wait_log(" notice cluster joined")
         return node
 
 
@@ -567,5 +567,6 @@ def test_paused_redis_is_noticed_and_connections_stay(nodes, redis):
                 redis.resume()
 
             await published(ann, "kept:x", 2)
+            node.wait_log(" notice redis reached")
 
     asyncio.run(run())

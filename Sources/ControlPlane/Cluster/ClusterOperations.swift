@@ -145,7 +145,7 @@ struct ClusterOperations: Sendable {
         let wanted = try query.nonEmptyList("node")
         // Its own name is known while the bus is away.
         if wanted == [nodes.own] { return wanted }
-        let all = await nodes.cluster.nodeNames()
+        let all = await nodes.nodeNames()
         guard !wanted.isEmpty else { return all }
         if let unknown = wanted.first(where: { !all.contains($0) }) { throw .unknownNode(unknown) }
         return Set(wanted).sorted()

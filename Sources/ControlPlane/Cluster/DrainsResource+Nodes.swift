@@ -15,7 +15,8 @@ extension DrainsResource {
         guard call.query.values("node").isEmpty else {
             throw ControlProblem.invalid(parameter: "node", "Name the nodes either here or in the body.")
         }
-        let all = await cluster.nodeNames()
+        let nodes = NodeCaller(cluster: cluster)
+        let all = await nodes.nodeNames()
         let selected = names == [Self.everyNode] ? all : Set(names).sorted()
         if let unknown = selected.first(where: { !all.contains($0) }) {
             throw ControlProblem.unknownNode(unknown).at(pointer: "/nodes")
@@ -25,7 +26,6 @@ extension DrainsResource {
         request.nodes = nil
         // Refuses an invalid request before a node starts.
         _ = try (BulkSelection(request, defaultCode: 1001), DrainPace(request))
-        let nodes = NodeCaller(cluster: cluster)
         var answers = NodeAnswers(own: nodes.own)
         var forwarded = NodeRequest(call, target: "/v1/drains")
         forwarded.body = JSONBody.encode(request)
@@ -38,10 +38,7 @@ extension DrainsResource {
             answers.add(nodes.own, NodeReply(own))
         }
         for outcome in await outcomes { try answers.add(outcome) }
-        if answers.replies.isEmpty {
-            if let refusal = answers.refusal { return refusal.response }
-            if let failure = answers.failure { throw failure }
-        }
+        if let response = try answers.responseOfNone() { return response }
         return request.preview == true ? Self.preview(answers) : Self.started(answers)
     }
 
@@ -59,7 +56,7 @@ extension DrainsResource {
         let previews = answers.decoded(BulkAnswer.self)
         return .json(
             BulkAnswer {
-                $0.matched = previews.reduce(0) { $0 &+ $1.model.matched }
+                $0.matched = previews.map(\.model.matched).sumOfCounts()
                 $0.takesMs = previews.compactMap(\.model.takesMs).max()
                 $0.warning =
                     previews.lazy.compactMap { preview in

@@ -116,9 +116,9 @@ extension Room: NamedEntry {
     init?(merging rooms: [Room]) {
         guard var merged = rooms.max(by: { ($0.offset ?? 0, $0.publications) < ($1.offset ?? 0, $1.publications) })
         else { return nil }
-        merged.members = rooms.reduce(0) { $0 &+ $1.members }
-        merged.clients = rooms.reduce(0) { $0 &+ $1.clients }
-        merged.users = rooms.reduce(0) { $0 &+ $1.users }
+        merged.members = rooms.map(\.members).sumOfCounts()
+        merged.clients = rooms.map(\.clients).sumOfCounts()
+        merged.users = rooms.map(\.users).sumOfCounts()
         self = merged
     }
 }
@@ -129,7 +129,7 @@ extension UserSummary: NamedEntry {
     init?(merging users: [UserSummary]) {
         guard var merged = users.first else { return nil }
         let rooms = Set(users.flatMap { $0.rooms ?? [] }).sorted()
-        merged.connectionCount = merged.connectionCount.map { _ in users.reduce(0) { $0 &+ ($1.connectionCount ?? 0) } }
+        merged.connectionCount = merged.connectionCount.map { _ in users.compactMap(\.connectionCount).sumOfCounts() }
         merged.rooms = merged.rooms.map { _ in Array(rooms.prefix(Self.roomLimit)) }
         merged.hasMoreRooms = merged.hasMoreRooms.map { _ in
             rooms.count > Self.roomLimit || users.contains { $0.hasMoreRooms == true }

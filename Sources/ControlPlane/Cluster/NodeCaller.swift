@@ -27,6 +27,13 @@ struct NodeCaller: Sendable {
 
     var own: String { self.cluster.nodeName }
 
+    /// Names of the nodes, in order; where Redis does not name them in time, those that it named last.
+    func nodeNames() async -> [String] {
+        let cluster = self.cluster
+        let names = await Waiting.forResult(within: cluster.limits.lookupTimeout) { await cluster.nodeNames() }
+        return names ?? cluster.lastNodeNames
+    }
+
     // MARK: One node
 
     /// - Parameter kind: chooses the limit of unanswered calls.

@@ -92,10 +92,8 @@ package struct EventPosition: Sendable, Equatable {
 /// one, the node is asked again and again.
 struct NodeEventFollower: Sendable {
     enum Step: Sendable {
-        /// - Parameters:
-        ///   - text: JSON of the wire model.
-        ///   - id: the position after it.
-        case event(_ text: [UInt8], type: String, id: String)
+        /// The wire models, each with the position after it as its ID.
+        case events([EventStream.Item])
         case heartbeat
     }
 
@@ -147,7 +145,7 @@ struct NodeEventFollower: Sendable {
     /// The nodes to follow at the moment. One that the client named may be gone, and return.
     private func presentNodes() async -> [String] {
         let wanted = self.query.list("node")
-        return await self.nodes.cluster.nodeNames().filter { node in
+        return await self.nodes.nodeNames().filter { node in
             (wanted.isEmpty || wanted.contains(node)) && self.filters(of: node) != nil
         }
     }
@@ -276,10 +274,8 @@ struct NodeEventFollower: Sendable {
         case .batch(let node, let batch?):
             // The gap after events of another process comes before all events of this one.
             let isOther = self.position.nodes[node]?.belongs(to: batch.instance) == false
-            for item in batch.items where !self.bounds.isReached(self.count) {
-                let number = item.type == "gap" ? min(item.number, isOther ? 0 : batch.position) : item.number
-                self.position.nodes[node] = .init(number, batch.instance)
-                try await self.write(item, write)
+            try await self.write(batch, of: node, write) { item in
+                item.type == "gap" ? min(item.number, isOther ? 0 : batch.position) : item.number
             }
             if !self.bounds.isReached(self.count) {
                 self.position.nodes[node] = .init(batch.position, batch.instance)
@@ -294,10 +290,21 @@ struct NodeEventFollower: Sendable {
         }
     }
 
-    private mutating func write(_ item: EventBatch.Item, _ write: (Step) async throws -> Void) async throws {
-        let position = self.position.text
-        try await write(.event(item.text(at: position), type: item.type, id: position))
-        self.count += 1
+    /// Writes the events of a batch, as many as the client still wants.
+    /// - Parameter number: the event's number as the client's position.
+    private mutating func write(
+        _ batch: EventBatch, of node: String, _ write: (Step) async throws -> Void,
+        _ number: (EventBatch.Item) -> UInt64 = { $0.number }
+    ) async throws {
+        var events: [EventStream.Item] = []
+        for item in batch.items where !self.bounds.isReached(self.count) {
+            self.position.nodes[node] = .init(number(item), batch.instance)
+            let position = self.position.text
+            events.append(EventStream.Item(data: item.text(at: position), id: position, type: item.type))
+            self.count += 1
+        }
+        guard !events.isEmpty else { return }
+        try await write(.events(events))
         self.lastStep = .now
     }
 
@@ -325,10 +332,7 @@ struct NodeEventFollower: Sendable {
         request.position = self.position.nodes[node]?.number
         request.instance = self.position.nodes[node]?.instance ?? ""
         guard request.position != nil, let batch = await self.batch(of: node, request) else { return }
-        for item in batch.items where !self.bounds.isReached(self.count) {
-            self.position.nodes[node] = .init(item.number, batch.instance)
-            try await self.write(item, write)
-        }
+        try await self.write(batch, of: node, write)
     }
 }
 
@@ -348,7 +352,10 @@ extension EventsResource {
                 var follower = ready
                 try? await follower.follow(until: nil) { step in
                     switch step {
-                    case .event(let text, _, _): try await socket.send(.string(String(decoding: text, as: UTF8.self)))
+                    case .events(let events):
+                        for event in events {
+                            try await socket.send(.string(String(decoding: event.data, as: UTF8.self)))
+                        }
                     case .heartbeat: try await socket.sendPing()
                     }
                 }
@@ -359,7 +366,7 @@ extension EventsResource {
             var follower = ready
             try await follower.follow(until: disconnect) { step in
                 switch step {
-                case .event(let text, let type, let id): try await writer.writeEvent(text, textID: id, type: type)
+                case .events(let events): try await writer.writeEvents(events) { $0 }
                 case .heartbeat: try await writer.writeComment()
                 }
             }

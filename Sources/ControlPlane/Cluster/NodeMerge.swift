@@ -50,8 +50,28 @@ struct NodeAnswers: Sendable {
         self.replies.compactMap { node, reply in reply.decoded(type).map { (node, $0) } }
     }
 
+    /// The response if no node did what was asked; `nil` if one did.
+    /// - Throws: why the first node did not answer.
+    func responseOfNone() throws(ControlProblem) -> Response? {
+        guard self.replies.isEmpty else { return nil }
+        if let missing, self.unreachable.isEmpty { return missing.response }
+        if let refusal { return refusal.response }
+        if let failure { throw failure }
+        return nil
+    }
+
     /// `nil` if all nodes answered.
     var silent: [String]? { self.unreachable.isEmpty ? nil : self.unreachable.sorted() }
+}
+
+extension Sequence<Int> {
+    /// The sum of counts that nodes report, of which one may be wrong: negative ones are left out, and it ends at `Int.max`.
+    package func sumOfCounts() -> Int {
+        self.reduce(0) { sum, count in
+            let (next, isTooLarge) = sum.addingReportingOverflow(Swift.max(0, count))
+            return isTooLarge ? .max : next
+        }
+    }
 }
 
 /// Merges the answers of several nodes into one.
@@ -70,20 +90,18 @@ struct NodeMerge: Sendable {
 
     /// - Throws: `ControlProblem` if no node has the resource, or none answered.
     func response(_ answers: NodeAnswers, _ context: ControlContext) async throws -> Response {
-        if answers.replies.isEmpty {
-            if let missing = answers.missing, answers.unreachable.isEmpty { return missing.response }
-            if let refusal = answers.refusal { return refusal.response }
-            if let failure = answers.failure { throw failure }
-        }
+        if let response = try answers.responseOfNone() { return response }
         return try await self.merge(answers, context)
     }
 
     /// Numbers of selected and notified connections.
     static let counts = Self { answers in
         .json(
-            answers.decoded(BulkAnswer.self).reduce(into: BulkAnswer { $0.unreachable = answers.silent }) { sum, next in
-                sum.matched &+= next.model.matched
-                sum.told &+= next.model.told
+            BulkAnswer {
+                let parts = answers.decoded(BulkAnswer.self)
+                $0.matched = parts.map(\.model.matched).sumOfCounts()
+                $0.told = parts.map(\.model.told).sumOfCounts()
+                $0.unreachable = answers.silent
             })
     }.ownByDefault
 
@@ -96,7 +114,7 @@ struct NodeMerge: Sendable {
     static let clients = Self { answers in
         .json(
             ClientCount {
-                $0.clients = answers.decoded(ClientCount.self).reduce(0) { $0 &+ $1.model.clients }
+                $0.clients = answers.decoded(ClientCount.self).map(\.model.clients).sumOfCounts()
                 $0.unreachable = answers.silent
             })
     }
@@ -130,7 +148,7 @@ struct NodeMerge: Sendable {
         return .json(
             User {
                 $0.id = users.first?.model.id ?? ""
-                $0.connectionCount = users.reduce(0) { $0 &+ $1.model.connectionCount }
+                $0.connectionCount = users.map(\.model.connectionCount).sumOfCounts()
                 $0.connections = Array(users.flatMap(\.model.connections).prefix(Self.connectionLimit))
                 $0.restrictions = restrictions?.model.restrictions ?? []
                 $0.unreachable = answers.silent
@@ -140,9 +158,12 @@ struct NodeMerge: Sendable {
 
 extension ControlContext {
     /// How many clients and users Redis lists in the room.
-    /// - Returns: `nil` if the room's policy keeps no presence, or Redis cannot be asked.
+    /// - Returns: `nil` if the room's policy keeps no presence, or Redis does not answer in time.
     fileprivate func presenceCounts(of room: String) async -> RoomPresenceCounts? {
-        guard self.hub.isShared, self.hub.policy(of: room)?.hasPresence == true else { return nil }
-        return try? await self.gateway.rooms.presenceCounts(of: room)
+        guard let cluster, self.hub.isShared, self.hub.policy(of: room)?.hasPresence == true else { return nil }
+        let rooms = self.gateway.rooms
+        return await Waiting.forResult(within: cluster.limits.lookupTimeout) {
+            try? await rooms.presenceCounts(of: room)
+        } ?? nil
     }
 }

@@ -13,7 +13,7 @@ extension ServerAPI {
             case .success(let result) = own
         else { return own }
         let nodes = NodeCaller(cluster: cluster)
-        let others = await cluster.nodeNames().filter { $0 != nodes.own }
+        let others = await nodes.nodeNames().filter { $0 != nodes.own }
         guard !others.isEmpty else { return own }
         var forwarded = NodeRequest(.post, ServerAPIResource.prefix + method.rawValue, by: call.caller)
         forwarded.body = request.text
@@ -86,7 +86,7 @@ extension ServerAPI {
         var results = [own]
         for outcome in outcomes { results.append(try Self.result(outcome)) }
         for result in results {
-            for (name, count) in Self.members(result) { members[name, default: 0] &+= count }
+            for (name, count) in Self.members(result) { members[name] = [members[name] ?? 0, count].sumOfCounts() }
         }
         guard members.count <= Self.listLimit else {
             throw Failure(.limitExceeded, "limit exceeded: more than \(Self.listLimit) channels; use a pattern")

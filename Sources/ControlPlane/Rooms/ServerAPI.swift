@@ -339,7 +339,7 @@ struct ServerAPI: Sendable {
             text.member("num_clients", counts.clients)
             text.member("num_users", counts.users)
             text.member("num_channels", rooms.count)
-            text.member("num_subs", rooms.reduce(0, &+))
+            text.member("num_subs", rooms.reduce(0, +))
             text.member("uptime", uptime)
             text.endObject()
             text.endArray()

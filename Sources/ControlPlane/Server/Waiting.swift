@@ -81,6 +81,19 @@ enum Waiting {
         return await event.wait(within: limit)
     }
 
+    /// Waits for work that does not react to cancellation, and goes on after the timeout.
+    /// - Returns: `nil` on timeout.
+    static func forResult<Value: Sendable>(
+        within limit: Duration, of work: @escaping @Sendable () async -> Value
+    ) async -> Value? {
+        let (results, continuation) = AsyncStream.makeStream(of: Value.self)
+        Task {
+            continuation.yield(await work())
+            continuation.finish()
+        }
+        return try? await self.withTimeout(limit) { await results.first { _ in true } } ?? nil
+    }
+
     /// Evaluates `condition` repeatedly until it holds, the time is over or the task is cancelled.
     /// - Returns: whether the condition holds.
     @discardableResult

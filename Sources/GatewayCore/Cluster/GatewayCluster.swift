@@ -32,6 +32,9 @@ package final class GatewayCluster: Sendable {
     package struct Limits: Sendable {
         /// How long a list waits for the answers of other nodes.
         package var gatherTimeout = Duration.seconds(2)
+        /// How long a request of the REST interface waits for the names of the nodes, and for counts that Redis has; then it
+        /// does without them.
+        package var lookupTimeout = Duration.milliseconds(500)
         /// How long a request to one other node waits for its answer.
         package var requestTimeout = Duration.seconds(30)
         /// How long commands of a client without a WebSocket wait to be sent to its node, and then for the answer.
@@ -141,9 +144,13 @@ package final class GatewayCluster: Sendable {
 
     /// Names of the nodes, in order; while the bus is away, those it named last. This node is always among them.
     package func nodeNames() async -> [String] {
-        var names = (try? await self.nodes())?.map(\.name) ?? self.state.withLock { $0.nodes.map(\.name) }
-        if !names.contains(self.nodeName) { names.append(self.nodeName) }
-        return names.sorted()
+        _ = try? await self.nodes()
+        return self.lastNodeNames
+    }
+
+    /// Names of the nodes at the time of the last answer of the bus, in order. This node is always among them.
+    package var lastNodeNames: [String] {
+        Set(self.state.withLock { $0.nodes.map(\.name) } + [self.nodeName]).sorted()
     }
 
     package func nodes() async throws(ClusterError) -> [NodeRecord] {

@@ -107,6 +107,22 @@ struct ClusterListTests {
         }
     }
 
+    /// As a server that stands still, which loses no connection: the nodes' names come after the list, or never.
+    @Test(arguments: ["/v1/connections", "/v1/rooms", "/v1/users", "/v1/drains"])
+    func listDoesNotWaitForTheNamesOfTheNodes(_ path: String) async throws {
+        try await LoopbackCluster.run(["a", "b"], limits: { $0.lookupTimeout = .milliseconds(20) }) { cluster in
+            let a = try cluster.node("a")
+            // The names that it knows from now on.
+            while try await a.get("/v1/nodes").json["items"]?.items.count != 2 {}
+            cluster.network.setFrozen(true)
+            defer { cluster.network.setFrozen(false) }
+            cluster.network.setSilent("b", true)
+            let reply = try await a.get(path)
+            #expect(reply.status == 200, "\(reply.text)")
+            if path != "/v1/drains" { #expect(reply.json["unreachable"] == ["b"]) }
+        }
+    }
+
     @Test(arguments: [
         ("node=x", "404 unknown-node"), ("cursor=x", "400 invalid-cursor cursor"),
         ("cursor=a17", "400 invalid-cursor cursor"), ("cursor=mb%3A", "400 invalid-cursor cursor"),

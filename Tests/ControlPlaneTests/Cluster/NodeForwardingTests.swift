@@ -57,6 +57,14 @@ struct NodeForwardingTests {
         }
     }
 
+    @Test(
+        arguments: [
+            ([], 0), ([1, 2], 3), ([5, -7], 5), ([.max, 1], .max), ([.max, .max, .min], .max), ([.min, .min], 0),
+        ] as [([Int], Int)])
+    func countsOfNodesAreAddedWithinTheirRange(_ counts: [Int], _ sum: Int) {
+        #expect(counts.sumOfCounts() == sum)
+    }
+
     @Test(arguments: [("/v1/connections:close", "{}"), ("/v1/drains", #"{"all":true,"code":1005}"#)])
     func refusalOfTheOnlyNamedNodeIsTheAnswer(_ path: String, _ body: String) async throws {
         try await LoopbackCluster.run(["a", "b"]) { cluster in
