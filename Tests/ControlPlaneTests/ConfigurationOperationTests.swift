@@ -196,6 +196,15 @@ struct ConfigurationOperationTests {
         _ = try await self.gateway.open(self.gateway.echo)
     }
 
+    @Test func portOfTheControlPlaneIsRefusedForAListener() async throws {
+        let port = try #require(self.gateway.control.split(separator: ":").last)
+        for listen in ["ws://127.0.0.1:\(port)", "ws://*:\(port)"] {
+            let reply = try await self.gateway.post("/v1/listeners", #"{"name":"other","listen":"\#(listen)"}"#)
+            #expect(reply.problem == "409 cannot-run")
+            #expect(reply.detail.contains("the control plane listens here"))
+        }
+    }
+
     // MARK: Entity tags
 
     @Test func changeWithAnOutdatedTagIsRefused() async throws {

@@ -67,7 +67,7 @@ package final class ControlServer: Sendable {
     /// - Throws: `GatewayPlanError` if it cannot listen there.
     package func start() async throws(GatewayPlanError) -> String {
         guard let address = self.settings.address else { throw GatewayPlanError(.noAddress, at: .control()) }
-        let (outcomes, continuation) = AsyncStream.makeStream(of: Result<String, GatewayPlanError>.self)
+        let (outcomes, continuation) = AsyncStream.makeStream(of: Result<UInt16, GatewayPlanError>.self)
         let tlsContext = try Self.makeTLSContext(self.settings)
         self.tlsContext.withLock { $0 = tlsContext }
         try self.checkFree(address)
@@ -78,7 +78,7 @@ package final class ControlServer: Sendable {
                 try channel.pipeline.syncOperations.addHandler(
                     AcceptGate(.process, log: log), position: .first)
             }.get()
-            continuation.yield(.success(self.url(of: channel, address)))
+            continuation.yield(.success(UInt16(clamping: channel.localAddress?.port ?? 0)))
         }
         var configuration = ServiceGroupConfiguration(services: [server], logger: self.context.logger)
         configuration.maximumGracefulShutdownDuration = Self.shutdownTimeout
@@ -88,7 +88,7 @@ package final class ControlServer: Sendable {
                 try await group.run()
             } catch {
                 continuation.yield(
-                    .failure(GatewayPlanError(Self.cause(error, at: address), at: .control(at: address))))
+                    .failure(GatewayPlanError(self.cause(error, at: address), at: .control(at: address))))
             }
             continuation.finish()
         }
@@ -97,11 +97,11 @@ package final class ControlServer: Sendable {
             if case .unix(let path, let mode) = address {
                 _ = self.context.gateway.loops.first?.system.setMode(mode, ofSocketFile: path)
             }
-            let url = try outcome.get()
+            let own = ListenAddress(address).resolvingPort(try outcome.get())
             await self.context.configuration.follow { [weak self] configuration throws(GatewayPlanError) in
-                try self?.prepare(configuration.control) ?? {}
+                try self?.prepare(configuration, at: own) ?? {}
             }
-            return url
+            return self.url(own)
         }
         throw GatewayPlanError(.server("the server stopped at once"), at: .control(at: address))
     }
@@ -121,7 +121,7 @@ package final class ControlServer: Sendable {
     }
 
     /// Without NIO's own text, which names the system call and its arguments.
-    private static func cause(_ error: any Error, at address: ControlSettings.Address) -> GatewayPlanError.Cause {
+    private func cause(_ error: any Error, at address: ControlSettings.Address) -> GatewayPlanError.Cause {
         if error is UnixDomainSocketPathWrongType { return .otherFile }
         guard let error = error as? IOError else { return .server("\(error)") }
         // A link that leads nowhere: the HTTP server removes a socket that no process serves.
@@ -130,13 +130,33 @@ package final class ControlServer: Sendable {
         {
             return .otherFile
         }
+        if SystemError(error.errnoCode) == .addressInUse, let listener = self.listener(at: address) {
+            return .otherListener(listener)
+        }
         return GatewayPlanError.Cause(listening: SystemError(error.errnoCode))
     }
 
     /// Checks that no process listens on the socket file, since the HTTP server would replace it.
     private func checkFree(_ address: ControlSettings.Address) throws(GatewayPlanError) {
         guard case .unix(let path, _) = address, SocketFile.isServed(path) else { return }
-        throw GatewayPlanError(.otherProcessListens, at: .control(at: address))
+        let cause = self.listener(at: address).map { GatewayPlanError.Cause.otherListener($0) } ?? .otherProcessListens
+        throw GatewayPlanError(cause, at: .control(at: address))
+    }
+
+    /// The name of the gateway's listener that has the address.
+    private func listener(at address: ControlSettings.Address) -> String? {
+        let own = ListenAddress(address)
+        return self.context.gateway.boundListeners.first { bound in
+            bound.listener.address.resolvingPort(bound.address.port ?? 0).overlaps(own)
+        }?.listener.name
+    }
+
+    /// Refuses a listener at the address of the control plane, which the kernel would refuse as that of another process.
+    private static func checkOwnAddress(
+        _ own: ListenAddress, _ listeners: [ListenerConfiguration]
+    ) throws(GatewayPlanError) {
+        guard let listener = listeners.first(where: { $0.address.overlaps(own) }) else { return }
+        throw GatewayPlanError(.controlPlaneListens, at: .listener(listener.name, at: listener.address))
     }
 
     private static func makeTLSContext(_ settings: ControlSettings) throws(GatewayPlanError) -> TLSContext? {
@@ -151,8 +171,13 @@ package final class ControlServer: Sendable {
     }
 
     /// Prepares a changed configuration, as far as it can change without a restart.
+    /// - Parameter own: where the control plane listens until then.
     /// - Returns: a closure that applies it.
-    private func prepare(_ settings: ControlSettings) throws(GatewayPlanError) -> RunningConfiguration.Adoption {
+    private func prepare(
+        _ configuration: Configuration, at own: ListenAddress
+    ) throws(GatewayPlanError) -> RunningConfiguration.Adoption {
+        try Self.checkOwnAddress(own, configuration.listeners)
+        let settings = configuration.control
         let former = self.context.access.current.settings
         let next = former.reloaded(with: settings)
         let tlsContext = try Self.makeTLSContext(next)
@@ -196,11 +221,10 @@ package final class ControlServer: Sendable {
             eventLoopGroup: self.eventLoops, logger: self.context.logger)
     }
 
-    private func url(of channel: any Channel, _ address: ControlSettings.Address) -> String {
+    private func url(_ address: ListenAddress) -> String {
         switch address {
         case .unix(let path, _): "unix://\(path)"
-        case .tcp(let ip, let port):
-            "\(self.settings.tls == nil ? "http" : "https")://\(ip.bitWidth == 128 ? "[\(ip)]" : "\(ip)"):\(channel.localAddress?.port ?? Int(port))"
+        case .tcp, .tcpAny, .adopted: "\(self.settings.tls == nil ? "http" : "https")://\(address)"
         }
     }
 

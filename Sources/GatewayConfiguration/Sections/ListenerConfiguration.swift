@@ -104,7 +104,7 @@ package enum ListenAddress: Sendable, Hashable, CustomStringConvertible {
 
 extension ListenAddress {
     /// The control plane's address.
-    init(_ address: ControlSettings.Address) {
+    package init(_ address: ControlSettings.Address) {
         switch address {
         case .tcp(let address, let port): self = .tcp(address, port: port)
         case .unix(let path, let mode): self = .unix(path: path, mode: mode)

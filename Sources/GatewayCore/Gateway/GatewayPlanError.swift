@@ -23,6 +23,7 @@ package struct GatewayPlanError: Error, Hashable, Sendable {
         case tokenKeys(String)
         case otherProcessListens
         case otherListener(String)
+        case controlPlaneListens
         /// The path of a Unix socket is that of a file of another kind, which is left as it is.
         case otherFile
         case noAddress
@@ -48,7 +49,7 @@ package struct GatewayPlanError: Error, Hashable, Sendable {
         switch self.cause {
         case .otherProcessListens: "stop it, or choose another address"
         case .otherFile: "remove it, or choose another address"
-        case .otherListener, .noAddress: "choose another address"
+        case .otherListener, .controlPlaneListens, .noAddress: "choose another address"
         case .socketNotPassed:
             "start the gateway by its .socket unit, with this FileDescriptorName, or choose another address"
         case .system(let error): self.section?.remedy(listening: error) ?? ""
@@ -128,6 +129,7 @@ extension GatewayPlanError.Cause: CustomStringConvertible {
         case .tls(let failure): failure.description
         case .tokenKeys(let text): text
         case .otherProcessListens: "another process listens here"
+        case .controlPlaneListens: "the control plane listens here"
         case .otherListener(let name): "the address is in use by listener '\(name)'"
         case .otherFile: "the file exists and is not a socket"
         case .noAddress: "no address"
