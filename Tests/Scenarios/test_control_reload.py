@@ -140,6 +140,11 @@ def test_a_reload_logs_which_settings_change_at_the_next_start(sluice, tmp_path,
     start = len(one.gateway.log.all())
     reload(one, one.control)
     assert not [text for text in one.gateway.log.all()[start:] if "next start" in text]
+    # Nor one that takes all of them back: the gateway runs with these values.
+    one.control_settings["closed-connections"] = 10
+    one.write()
+    reload(one, one.control)
+    assert not [text for text in one.gateway.log.all()[start:] if "next start" in text]
 
 
 def test_a_reload_that_fails_changes_nothing(sluice, tmp_path, authority):

@@ -30,6 +30,10 @@ package actor RunningConfiguration {
     package typealias Follower = @Sendable (Configuration) throws(GatewayPlanError) -> Adoption
 
     package private(set) var snapshot: ConfigurationSnapshot
+    /// What the gateway started with.
+    private let startDocument: DocumentNode
+    /// The settings that the last warning named.
+    private var delayedKeys = ""
     private var follower: Follower?
     private let gateway: Gateway
     private let settings: Settings
@@ -39,6 +43,7 @@ package actor RunningConfiguration {
         var configuration = located.configuration
         settings.adjust(&configuration)
         self.snapshot = ConfigurationSnapshot(located.document, configuration)
+        self.startDocument = located.document
         self.gateway = gateway
         self.settings = settings
     }
@@ -134,7 +139,7 @@ package actor RunningConfiguration {
         }
         let changes = ConfigurationChange.between(former.document, located.document)
         if !isDryRun {
-            self.logDelayed(changes)
+            self.logDelayed(in: located.document)
             self.logOutdated(located)
         }
         return Outcome(changes: changes, snapshot: next)
@@ -147,11 +152,12 @@ package actor RunningConfiguration {
         }
     }
 
-    /// Logs the settings that keep their values until the next start.
-    private func logDelayed(_ changes: [ConfigurationChange]) {
-        let members = changes.filter { $0.section == nil }.flatMap(\.members).filter(\.needsRestart)
-        guard !members.isEmpty else { return }
-        let keys = members.map(\.path.description).joined(separator: ", ")
+    /// Logs the settings that keep their values until the next start, unless they are the same as before.
+    private func logDelayed(in document: DocumentNode) {
+        let changes = ConfigurationChange.between(self.startDocument, document).filter { $0.section == nil }
+        let keys = changes.flatMap(\.members).filter(\.needsRestart).map(\.path.description).joined(separator: ", ")
+        defer { self.delayedKeys = keys }
+        guard !keys.isEmpty, keys != self.delayedKeys else { return }
         self.gateway.shared.log.log("changed at the next start only: \(keys)", level: .warning)
     }
 }
