@@ -48,7 +48,7 @@ struct AttachCommand: AsyncParsableCommand {
               78   a certificate, token or other file is missing or invalid
               79   TLS with the control plane failed
               80   the peer closed with a code other than 1000 or 1001, which is printed
-              81   the connection is relayed, or another client is attached
+              81   the connection is relayed or another node's, or another client is attached
               130  interrupted twice
             """)
 
@@ -278,7 +278,7 @@ final class AttachedLink: ConnectLink {
             let node = self.attachment.connection.node ?? "that its ID names"
             return ConnectFailure(
                 .conflict, "\(id) is a connection of the node \(node)",
-                remedy: "give that node's control plane with --control; 'sluice nodes' lists the nodes", status: status)
+                remedy: ControlFailure.remedyForOtherNode, status: status)
         default:
             return ConnectFailure(
                 .refused, "the gateway refused to attach to \(id): status \(status)",

@@ -51,6 +51,10 @@ package struct ControlFailure: Error, Sendable, Equatable {
         self.remedy = remedy
     }
 
+    /// For what only the node of a cluster that has the connection can do.
+    package static let remedyForOtherNode =
+        "give that node's control plane with --control; 'sluice nodes' lists the nodes"
+
     package var line: String { self.remedy.isEmpty ? self.text : "\(self.text); \(self.remedy)" }
 }
 
@@ -122,7 +126,7 @@ extension ControlFailure {
         case (403, "target-not-allowed"), (403, "credential-not-allowed"), (403, "cross-origin"): return ""
         case (403, _): return "use a token with the required scope"
         case (421, "other-node"), (421, "not-forwarded"):
-            return "give that node's control plane with --control; 'sluice nodes' lists the nodes"
+            return self.remedyForOtherNode
         case (404, "unknown-connection"): return "'sluice ls --state any' lists open and closed connections"
         case (404, "unknown-listener"), (404, "unknown-route"), (404, "unknown-upstream"):
             return "'sluice \(problem.code.dropFirst("unknown-".count))s' lists the known names"

@@ -153,6 +153,15 @@ package struct ConnectionFilter: Sendable, Equatable {
         ) {
             (self.name, self.schema, self.read) = (name, schema, read)
         }
+
+        static func names(
+            _ name: String, _ schema: JSONValue,
+            _ member: any WritableKeyPath<ConnectionFilter, Set<String>> & Sendable
+        ) -> Condition {
+            Condition(name, schema) { (filter, query, name) throws(ControlProblem) in
+                filter[keyPath: member] = Set(try query.nonEmptyList(name))
+            }
+        }
     }
 
     private static let conditions: [Condition] = [
@@ -184,22 +193,11 @@ package struct ConnectionFilter: Sendable, Equatable {
             }
             filter.isAccepted = directions.count == 1 ? directions.first : nil
         },
-        Condition("listener", .text("The name of a listener.", example: "web")) {
-            (filter, query, name) throws(ControlProblem) in
-            filter.listeners = Set(try query.nonEmptyList(name))
-        },
-        Condition("route", .text("The name of a route.", example: "chat")) {
-            (filter, query, name) throws(ControlProblem) in
-            filter.routes = Set(try query.nonEmptyList(name))
-        },
-        Condition("upstream", .text("The name of an upstream, or the URL of an endpoint.", example: "backend")) {
-            (filter, query, name) throws(ControlProblem) in
-            filter.upstreams = Set(try query.nonEmptyList(name))
-        },
-        Condition("peer", .text("An address, with or without its port.", example: "192.0.2.7")) {
-            (filter, query, name) throws(ControlProblem) in
-            filter.peers = Set(try query.nonEmptyList(name))
-        },
+        .names("listener", .text("The name of a listener.", example: "web"), \.listeners),
+        .names("route", .text("The name of a route.", example: "chat"), \.routes),
+        .names(
+            "upstream", .text("The name of an upstream, or the URL of an endpoint.", example: "backend"), \.upstreams),
+        .names("peer", .text("An address, with or without its port.", example: "192.0.2.7"), \.peers),
         Condition("label", .label) { (filter, query, name) throws(ControlProblem) in
             filter.labels = try query.labels(name)
         },

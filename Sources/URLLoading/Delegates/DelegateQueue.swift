@@ -66,11 +66,11 @@ final class DelegateQueue: Sendable {
     }
 
     private func run(_ count: Int) {
-        for done in 1...max(count, 1) {
+        for left in (0..<count).reversed() {
             self.state.withLock { $0.messages.popFirst() }?()
             // A program that suspends the queue expects not even one more message.
-            guard done < count, self.queue.isSuspended else { continue }
-            let rest = MessageOperation { self.run(count - done) }
+            guard left > 0, self.queue.isSuspended else { continue }
+            let rest = MessageOperation { self.run(left) }
             // Before operations that were added after these messages.
             rest.queuePriority = .veryHigh
             return self.queue.addOperation(rest)

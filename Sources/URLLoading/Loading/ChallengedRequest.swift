@@ -55,9 +55,9 @@ struct RequestCredentials {
     fileprivate(set) var authorization: Authorization?
     /// Authenticates the connection that the request is sent on; `nil` before that is necessary.
     fileprivate(set) var handshake: TokenHandshake?
-    /// Whether `authorization` is of an earlier request, and nobody was asked about this one.
+    /// Whether an earlier request left `authorization`: no challenge of this one has been answered.
     fileprivate var isPreemptive = false
-    /// Refused before anybody was asked about this request.
+    /// Such a credential that this request was refused with.
     fileprivate var refusedPreemptively: URLCredential?
     fileprivate var refusals = 0
     fileprivate var renewals = 0
