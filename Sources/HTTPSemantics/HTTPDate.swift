@@ -29,9 +29,14 @@ package struct HTTPDate: Hashable, Comparable, Sendable {
     /// Parses any of the three formats that a recipient must accept: IMF-fixdate, RFC 850 and asctime.
     ///
     /// Case-insensitive, and the day name need not match the date; otherwise as in the grammar.
-    /// - Parameter now: determines the century of an RFC 850 date: more than 50 years ahead is in the past.
-    package init?(_ text: String, now: Self) {
-        guard var parser = HTTPDateParser(text), let date = parser.date(now: now) else { return nil }
+    /// - Parameters:
+    ///   - now: determines the century of an RFC 850 date: more than 50 years ahead is in the past.
+    ///   - isStrict: refuses `UTC` instead of `GMT`, and more blanks than the grammar has, as for expiration
+    ///     (RFC 9111 §4.2).
+    package init?(_ text: String, now: Self, isStrict: Bool = false) {
+        guard var parser = HTTPDateParser(text, isStrict: isStrict), let date = parser.date(now: now) else {
+            return nil
+        }
         self = date
     }
 
@@ -123,24 +128,28 @@ package enum CookieDate {
 /// Parses the three formats of HTTP-date (RFC 9110 §5.6.7).
 private struct HTTPDateParser {
     private let bytes: [UInt8]
+    private let isStrict: Bool
     private var index = 0
 
     /// Longest text in bytes.
     private static let limit = 64
 
-    init?(_ text: String) {
+    init?(_ text: String, isStrict: Bool) {
         guard text.utf8.count <= Self.limit else { return nil }
         self.bytes = Array(text.utf8)
+        self.isStrict = isStrict
     }
 
     mutating func date(now: HTTPDate) -> HTTPDate? {
-        self.skipBlanks()
+        _ = self.skipBlanks()
         let name = self.letters()
         guard self.skip(UInt8(ascii: ",")) else {
             return name.count == 3 && CivilDate.isDayName(name) ? self.asctime() : nil
         }
-        self.skipBlanks()
-        guard CivilDate.isDayName(name), let day = self.number(digits: 1...2) else { return nil }
+        let isSeparated = self.skipBlanks()
+        guard isSeparated || !self.isStrict, CivilDate.isDayName(name), let day = self.number(digits: 1...2) else {
+            return nil
+        }
         if self.skip(UInt8(ascii: "-")) { return name.count > 3 ? self.rfc850(day: day, now: now) : nil }
         return name.count == 3 ? self.fixdate(day: day) : nil
     }
@@ -171,8 +180,10 @@ private struct HTTPDateParser {
 
     /// `Sun Nov  6 08:49:37 1994`, from the month on.
     private mutating func asctime() -> HTTPDate? {
-        guard self.skipBlanks(), let month = self.month(), self.skipBlanks(), let day = self.number(digits: 1...2),
-            let time = self.time(), self.skipBlanks(), let year = self.number(digits: 4...4), self.isAtEnd
+        // A day of one digit has two blanks before it.
+        guard self.skipBlanks(), let month = self.month(), self.skipBlanks(upTo: 2),
+            let day = self.number(digits: 1...2), let time = self.time(), self.skipBlanks(),
+            let year = self.number(digits: 4...4), self.isAtEnd
         else { return nil }
         return Self.date(year: year, month: month, day: day, time: time)
     }
@@ -198,7 +209,7 @@ private struct HTTPDateParser {
     private mutating func zone() -> Bool {
         guard self.skipBlanks() else { return false }
         let name = self.letters().map(\.loweredASCII)
-        return name.elementsEqual("gmt".utf8) || name.elementsEqual("utc".utf8)
+        return name.elementsEqual("gmt".utf8) || !self.isStrict && name.elementsEqual("utc".utf8)
     }
 
     private mutating func month() -> Int? {
@@ -229,12 +240,12 @@ private struct HTTPDateParser {
         return true
     }
 
-    /// - Returns: whether there were any.
-    @discardableResult
-    private mutating func skipBlanks() -> Bool {
+    /// - Parameter limit: the number of blanks of a strictly read date.
+    /// - Returns: whether there were any, and not too many.
+    private mutating func skipBlanks(upTo limit: Int = 1) -> Bool {
         let start = self.index
         while self.index < self.bytes.count, self.bytes[self.index].isBlank { self.index += 1 }
-        return self.index > start
+        return self.index > start && (!self.isStrict || self.index - start <= limit)
     }
 
     private var isAtEnd: Bool { self.bytes[self.index...].allSatisfy(\.isBlank) }

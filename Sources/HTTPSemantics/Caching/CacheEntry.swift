@@ -55,7 +55,7 @@ package struct CacheEntry: Equatable, Sendable {
         if let maxAge = self.control.maxAge { return maxAge }
         if let expires = self.fields[values: .expires].first {
             // An invalid date, especially "0", is in the past (§5.3).
-            guard let date = HTTPDate(expires, now: self.responseTime) else { return 0 }
+            guard let date = HTTPDate(expires, now: self.responseTime, isStrict: true) else { return 0 }
             return max(0, date.seconds(since: self.date))
         }
         return self.heuristicLifetime
@@ -71,8 +71,9 @@ package struct CacheEntry: Equatable, Sendable {
 
     /// Seconds since the response was generated or validated (RFC 9111 §4.2.3).
     package func age(at now: HTTPDate) -> Int64 {
+        // Of several values the first one counts (§5.1).
         let ageField =
-            self.fields[values: .age].first?.trimmingBlanks.clampedDecimal(limit: CacheControl.maximumSeconds) ?? 0
+            FieldList.elements(self.fields[values: .age]).first?.clampedDecimal(limit: CacheControl.maximumSeconds) ?? 0
         let apparent = max(0, self.responseTime.seconds(since: self.date))
         let delay = max(0, self.responseTime.seconds(since: self.requestTime))
         // The local clock may have been set back.
@@ -94,20 +95,25 @@ package struct CacheEntry: Equatable, Sendable {
     ///
     /// - Parameters:
     ///   - fields: of the 304.
+    ///   - requestFields: of the conditional request, as they were sent.
     ///   - requestTime: of the conditional request.
     ///   - responseTime: of the 304.
     /// - Returns: `nil` if the 304 does not match the stored response, which must then be loaded again.
-    package func freshened(by fields: HTTPFields, requestTime: HTTPDate, responseTime: HTTPDate) -> Self? {
+    package func freshened(
+        by fields: HTTPFields, requestFields: HTTPFields, requestTime: HTTPDate, responseTime: HTTPDate
+    ) -> Self? {
         guard self.isSelected(by: fields), self.fields.count + fields.count <= Self.fieldLimit else { return nil }
         let update = HopByHop.removed(from: fields)
         var merged = self.fields
         for name in Set(update.map(\.name)) where !Self.excludedFromUpdate.contains(name) {
             merged[fields: name] = update[fields: name]
         }
-        // Without an Age in the 304 the stored one is outdated.
+        // Without an Age in the 304 the stored one is outdated, and without a Date the stored one (RFC 9110 §6.6.1).
         if !update.contains(.age) { merged[.age] = nil }
+        if !update.contains(.date) { merged[.date] = responseTime.formatted }
+        // The 304 may have a Vary of its own.
         return Self(
-            status: self.status, fields: merged, varyKey: self.varyKey, requestTime: requestTime,
+            status: self.status, fields: merged, requestFields: requestFields, requestTime: requestTime,
             responseTime: responseTime)
     }
 
@@ -223,6 +229,15 @@ package enum CacheInvalidation {
         !MethodTraits.isSafe(method) && (200...399).contains(status)
     }
 
+    /// Whether the response to a GET takes the place of a stored one even if it may not be stored itself.
+    /// - Parameter requestFields: as they were sent.
+    package static func replacesStored(
+        method: HTTPRequest.Method, requestFields: HTTPFields, status: Int
+    ) -> Bool {
+        guard method == .get, !requestFields.contains(.range) else { return false }
+        return (200...299).contains(status) && status != 206 || status == 404 || status == 410
+    }
+
     /// Whether the response to a HEAD shows that a stored response to a GET is outdated: one of its validators, or its
     /// length, is another one (RFC 9111 §4.3.5).
     /// - Parameter requestFields: of the HEAD, as they were sent.
@@ -291,6 +306,38 @@ private enum HeuristicStatus {
         case 200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501: true
         default: false
         }
+    }
+}
+
+/// The primary cache key (RFC 9111 §2): the same for URLs that RFC 9110 §4.2.3 calls equivalent, except for those that differ in
+/// percent-encoding.
+package enum CacheKey {
+    /// - Returns: the URL with scheme and host in lower case, without a port that is the scheme's, with a path, and without its
+    ///   fragment, which is not sent to servers. Of a URL without a host only the fragment is removed.
+    package static func text(of url: String) -> String {
+        let whole = url.utf8.prefix { $0 != UInt8(ascii: "#") }
+        guard let colon = whole.firstIndex(of: UInt8(ascii: ":")), whole[colon...].starts(with: "://".utf8) else {
+            return String(whole) ?? url
+        }
+        let scheme = whole[..<colon].map(\.loweredASCII)
+        let rest = whole[colon...].dropFirst("://".utf8.count)
+        let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
+        var key = scheme + Array("://".utf8) + Self.authority(rest[..<end], scheme)
+        if rest[end...].first != UInt8(ascii: "/") { key.append(UInt8(ascii: "/")) }
+        key += rest[end...]
+        return String(decoding: key, as: UTF8.self)
+    }
+
+    private static func authority(_ text: Substring.UTF8View, _ scheme: [UInt8]) -> [UInt8] {
+        let hostStart = text.lastIndex(of: UInt8(ascii: "@")).map { text.index(after: $0) } ?? text.startIndex
+        var host = text[hostStart...].map(\.loweredASCII)
+        if let colon = host.lastIndex(of: UInt8(ascii: ":")), !host[colon...].contains(UInt8(ascii: "]")) {
+            let port = String(decoding: host[(colon + 1)...], as: UTF8.self)
+            let isStandard =
+                scheme == Array("http".utf8) && port == "80" || scheme == Array("https".utf8) && port == "443"
+            if isStandard || port.isEmpty { host.removeSubrange(colon...) }
+        }
+        return Array(text[..<hostStart]) + host
     }
 }
 

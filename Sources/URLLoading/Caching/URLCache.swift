@@ -182,10 +182,9 @@ open class URLCache: NSObject, @unchecked Sendable {  // Not final; its lock gua
     /// In bytes.
     open var currentDiskUsage: Int { self.stores.withLock { $0.disk.usage() } }
 
-    /// The URL without its fragment, which is not sent to servers.
     private static func key(for request: URLRequest) -> String? {
         guard request.httpMethod == "GET", let url = request.url?.absoluteString else { return nil }
-        return String(url.prefix { $0 != "#" })
+        return CacheKey.text(of: url)
     }
 }
 
@@ -326,6 +325,32 @@ extension CachedURLResponse {
             selection: entry.varyKey.values)
         self.init(
             response: response, data: data, userInfo: userInfo, storagePolicy: storagePolicy, exchange: exchange)
+    }
+
+    /// A copy of a response of HTTP whose fields `change` has changed, or else the response itself.
+    func withFields(_ change: (HTTPFields) -> HTTPFields) -> CachedURLResponse {
+        guard let response = self.response as? HTTPURLResponse, type(of: response) == HTTPURLResponse.self,
+            let url = response.url
+        else { return self }
+        let fields = response.httpFields
+        let changed = change(fields)
+        guard changed != fields else { return self }
+        let copy = HTTPURLResponse(
+            url: url, statusCode: response.statusCode, httpVersion: response.httpVersion ?? "HTTP/1.1",
+            fields: changed, contentIsEncoded: response.expectedContentLength < 0)
+        return CachedURLResponse(
+            response: copy, data: self.data, userInfo: self.userInfo, storagePolicy: self.storagePolicy,
+            exchange: self.exchange)
+    }
+
+    /// The response as it is used without validation: with its age (RFC 9111 §4).
+    func withAge(at now: HTTPDate) -> CachedURLResponse {
+        guard let entry else { return self }
+        return self.withFields { fields in
+            var fields = fields
+            fields[.age] = "\(entry.age(at: now))"
+            return fields
+        }
     }
 
     /// A copy with `exchange`.

@@ -42,7 +42,7 @@ extension HTTPLoad {
         switch decision {
         case .useStored:
             guard let stored else { return self.send() }
-            self.deliver(stored)
+            self.deliver(stored.withAge(at: HTTPDate(Date())))
         case .validate(let fields):
             self.stored = stored
             self.conditions = fields
@@ -76,10 +76,11 @@ extension HTTPLoad {
     func useStored(updatedBy fields: HTTPFields) -> Bool {
         guard let stored = self.stored, let entry = stored.entry, let cache = self.core.requestSettings.cache,
             let response = stored.response as? HTTPURLResponse, let url = response.url,
-            let startedAt = self.attempt?.startedAt
+            let attempt = self.attempt, let startedAt = attempt.startedAt
         else { return false }
+        let sentFields = HTTPFields(attempt.head.fields.all)
         let fresh = entry.freshened(
-            by: fields, requestTime: HTTPDate(startedAt), responseTime: HTTPDate(Date()))
+            by: fields, requestFields: sentFields, requestTime: HTTPDate(startedAt), responseTime: HTTPDate(Date()))
         self.abandonAttempt()
         self.stored = nil
         guard let fresh else {
@@ -93,8 +94,16 @@ extension HTTPLoad {
                 url: url, statusCode: response.statusCode, httpVersion: response.httpVersion ?? "HTTP/1.1",
                 fields: fresh.fields, contentIsEncoded: response.expectedContentLength < 0),
             data: stored.data, userInfo: stored.userInfo, storagePolicy: stored.storagePolicy, entry: fresh)
-        let (request, task) = (self.request, self.loader.task)
-        cache.queue.async { cache.store(renewed, for: request, of: task) }
+        let (request, task) = (self.request.asGET, self.loader.task)
+        // The 304 may forbid it.
+        let storability = Storability.evaluate(
+            method: .get, requestFields: sentFields, status: fresh.status, fields: fresh.fields)
+        cache.queue.async {
+            if storability == .refused(.noStore) || storability == .refused(.varies) {
+                return cache.removeCachedResponse(for: request)
+            }
+            cache.store(renewed, for: request, of: task)
+        }
         self.deliver(renewed)
         return true
     }
@@ -108,9 +117,14 @@ extension HTTPLoad {
         self.invalidateCache(response, cache)
         if self.method == .head { self.compareWithStored(response, HTTPFields(attempt.head.fields.all), cache) }
         guard self.loader.isCacheable else { return }
+        let sentFields = HTTPFields(attempt.head.fields.all)
         self.cacheWriter = CacheWriter(
-            response, to: self.request, sentFields: HTTPFields(attempt.head.fields.all), requestTime: startedAt,
-            cache: cache)
+            response, to: self.request, sentFields: sentFields, requestTime: startedAt, cache: cache)
+        let isReplaced = CacheInvalidation.replacesStored(
+            method: self.method, requestFields: sentFields, status: response.statusCode)
+        guard self.cacheWriter == nil, isReplaced, !cache.isCustom, cache.mayContain(self.request.asGET) else { return }
+        let key = self.request.asGET
+        cache.queue.async { cache.removeCachedResponse(for: key) }
     }
 
     /// Removes the stored response to a GET that a response to a HEAD contradicts.
@@ -217,11 +231,14 @@ struct CacheWriter {
         }
     }
 
-    /// The response that the delegate chose, with times and selection fields if it is not a custom subclass.
+    /// The response that the delegate chose, with times and selection fields and without the fields of the connection, if
+    /// it is not a custom subclass.
     func completed(_ chosen: CachedURLResponse) -> CachedURLResponse {
-        guard chosen.exchange == nil, type(of: chosen) == CachedURLResponse.self else { return chosen }
-        let fields = (chosen.response as? HTTPURLResponse)?.httpFields ?? [:]
-        return chosen.with(
+        guard type(of: chosen) == CachedURLResponse.self else { return chosen }
+        let stored = chosen.withFields(HopByHop.removed(from:))
+        guard stored.exchange == nil else { return stored }
+        let fields = (stored.response as? HTTPURLResponse)?.httpFields ?? [:]
+        return stored.with(
             CachedExchange(
                 requestTime: self.entry.requestTime.seconds, responseTime: self.entry.responseTime.seconds,
                 selection: VaryKey(response: fields, request: self.sentFields).values))

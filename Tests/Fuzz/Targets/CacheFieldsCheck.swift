@@ -38,7 +38,11 @@ enum CacheFieldsCheck {
                 try InvariantViolation.expect(decision != .useStored, "used without asking")
             }
         }
-        _ = entry.freshened(by: response, requestTime: later, responseTime: later.advanced(by: 1))
+        let update = entry.freshened(
+            by: response, requestFields: request, requestTime: later, responseTime: later.advanced(by: 1))
+        if let update, update.varyKey.values != nil {
+            try InvariantViolation.expect(update.varyKey.matches(request), "does not match its own request")
+        }
         _ = CacheInvalidation.invalidatedReferences(method: .post, status: 200, fields: response)
     }
 }

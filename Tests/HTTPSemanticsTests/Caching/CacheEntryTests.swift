@@ -22,7 +22,9 @@ struct CacheEntryTests {
             ([.cacheControl: "max-age=60"], 60), ([.cacheControl: "max-age=60", .expires: date(500)], 60),
             ([.cacheControl: "s-maxage=500, max-age=60"], 60), ([.expires: date(500), .date: date(0)], 500),
             ([.expires: date(500), .date: date(100)], 400), ([.expires: date(500)], 500), ([.expires: date(-5)], 0),
-            ([.expires: "0"], 0), ([.expires: "-1", .lastModified: date(-1000)], 0), ([:], 0),
+            ([.expires: "0"], 0), ([.expires: date(500).replacing("GMT", with: "UTC")], 0),
+            ([.expires: date(500).replacing(" ", with: "  ")], 0), ([.expires: "-1", .lastModified: date(-1000)], 0),
+            ([:], 0),
             ([.lastModified: date(-1000), .date: date(0)], 100), ([.lastModified: date(-1000)], 100),
             ([.lastModified: date(1000)], 0), ([.lastModified: date(-86_400 * 365)], 7 * 86_400),
             ([.lastModified: "long ago"], 0), ([.cacheControl: "no-cache", .lastModified: date(-1000)], 100),
@@ -49,6 +51,7 @@ struct CacheEntryTests {
             ([.date: date(0), .age: "100"], 0, 30, 130), ([.date: date(0), .age: "100"], 5, 30, 130),
             ([.date: date(-200), .age: "100"], 0, 0, 200), ([.date: date(500)], 0, 7, 7), ([.age: "x"], 0, 7, 7),
             ([.age: "-5"], 0, 7, 7), ([.age: "99999999999999999999"], 0, 0, 2_147_483_648), ([:], 0, -100, 0),
+            ([.age: "7200, 0"], 0, 0, 7200), ([.age: "x, 5"], 0, 0, 0), ([.age: ", 5"], 0, 0, 5),
         ] as [(HTTPFields, Int64, Int64, Int64)])
     func ageCountsTheWayAndTheStay(_ fields: HTTPFields, _ delay: Int64, _ after: Int64, _ age: Int64) {
         let entry = Self.entry(fields, delay: delay)

@@ -10,8 +10,11 @@ struct ValidationTests {
         .contentEncoding: "gzip", .age: "30", .init("X-Old")!: "1", .lastModified: "Tue, 14 Nov 2023 22:00:00 GMT",
     ]
 
-    private func freshened(_ stored: HTTPFields, by fields: HTTPFields) -> CacheEntry? {
-        CacheEntryTests.entry(stored).freshened(by: fields, requestTime: self.later, responseTime: self.later)
+    private func freshened(
+        _ stored: HTTPFields, by fields: HTTPFields, request: HTTPFields = [:]
+    ) -> CacheEntry? {
+        CacheEntryTests.entry(stored, request: request).freshened(
+            by: fields, requestFields: request, requestTime: self.later, responseTime: self.later)
     }
 
     @Test func fieldsOfA304AreAdopted() throws {
@@ -31,6 +34,43 @@ struct ValidationTests {
             ])
         #expect(entry.isFresh(at: self.later.advanced(by: 599)))
         #expect(!entry.isFresh(at: self.later.advanced(by: 600)))
+    }
+
+    @Test func varyOfA304SelectsFromThenOn() throws {
+        let request: HTTPFields = [.acceptLanguage: "de", .accept: "a"]
+        let other: HTTPFields = [.acceptLanguage: "en", .accept: "a"]
+        for former in [nil, "Accept"] {
+            var stored = self.stored
+            stored[.vary] = former
+            let entry = try #require(
+                self.freshened(stored, by: [.eTag: "\"x\"", .vary: "Accept-Language"], request: request))
+            #expect(entry.varyKey.matches(request) && !entry.varyKey.matches(other))
+            let any = try #require(self.freshened(stored, by: [.eTag: "\"x\"", .vary: "*"], request: request))
+            #expect(!any.varyKey.matches(request))
+            let same = try #require(self.freshened(stored, by: [.eTag: "\"x\""], request: request))
+            #expect(same.varyKey.matches(request) && same.varyKey.matches(other))
+        }
+    }
+
+    /// RFC 9110 §6.6.1.
+    @Test func dateOfA304WithoutOneIsWhenItCame() throws {
+        var stored = self.stored
+        stored[.date] = CacheEntryTests.sent.formatted
+        let entry = try #require(self.freshened(stored, by: [.eTag: "\"x\""]))
+        #expect(entry.fields[values: .date] == [self.later.formatted])
+        #expect(entry.isFresh(at: self.later.advanced(by: 59)) && !entry.isFresh(at: self.later.advanced(by: 60)))
+    }
+
+    @Test(
+        arguments: [
+            (.get, [:], 200, true), (.get, [:], 404, true), (.get, [:], 410, true), (.get, [:], 206, false),
+            (.get, [:], 304, false), (.get, [:], 503, false), (.get, [.range: "bytes=0-1"], 200, false),
+            (.head, [:], 200, false), (.post, [:], 200, false),
+        ] as [(HTTPRequest.Method, HTTPFields, Int, Bool)])
+    func newResponseReplacesTheStoredOne(
+        _ method: HTTPRequest.Method, _ fields: HTTPFields, _ status: Int, _ isReplaced: Bool
+    ) {
+        #expect(CacheInvalidation.replacesStored(method: method, requestFields: fields, status: status) == isReplaced)
     }
 
     @Test func updateReplacesAllLinesOfAField() throws {

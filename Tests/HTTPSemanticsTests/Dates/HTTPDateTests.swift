@@ -15,6 +15,20 @@ struct HTTPDateTests {
         #expect(HTTPDate(text, now: self.now)?.seconds == 784_111_777)
     }
 
+    /// RFC 9111 §4.2.
+    @Test(arguments: [
+        ("Sun, 06 Nov 1994 08:49:37 GMT", true), ("Sunday, 06-Nov-94 08:49:37 GMT", true),
+        ("Sun Nov  6 08:49:37 1994", true), ("Sun Nov 16 08:49:37 1994", true), ("sun, 06 nov 1994 08:49:37 gmt", true),
+        ("Sun, 06 Nov 1994 08:49:37 UTC", false), ("Sunday, 06-Nov-94 08:49:37 UTC", false),
+        ("Sun,  06 Nov 1994 08:49:37 GMT", false), ("Sun,06 Nov 1994 08:49:37 GMT", false),
+        ("Sun, 06 Nov 1994  08:49:37 GMT", false), ("Sun, 06 Nov 1994 08:49:37  GMT", false),
+        ("Sun Nov   6 08:49:37 1994", false), ("Sun  Nov  6 08:49:37 1994", false),
+    ])
+    func strictDateIsThatOfTheGrammar(_ text: String, _ isValid: Bool) {
+        #expect((HTTPDate(text, now: self.now, isStrict: true) != nil) == isValid)
+        #expect(HTTPDate(text, now: self.now) != nil)
+    }
+
     @Test(
         arguments: [
             ("Thu, 01 Jan 1970 00:00:00 GMT", 0), ("Wed, 31 Dec 1969 23:59:59 GMT", -1),

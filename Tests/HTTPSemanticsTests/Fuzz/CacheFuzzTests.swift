@@ -42,8 +42,11 @@ struct CacheFuzzTests {
                     #expect(storable != .refused(.varies), "seed \(seed)")
                 }
             }
-            if let fresh = entry.freshened(by: self.fields(&text), requestTime: now, responseTime: now) {
-                #expect(fresh.responseTime == now && fresh.varyKey == entry.varyKey, "seed \(seed)")
+            let fresh = entry.freshened(
+                by: self.fields(&text), requestFields: request, requestTime: now, responseTime: now)
+            if let fresh {
+                #expect(fresh.responseTime == now, "seed \(seed)")
+                #expect(fresh.varyKey.values == nil || fresh.varyKey.matches(request), "seed \(seed)")
             }
         }
         #expect(decisions[.useProtocolCachePolicy] == ["useStored", "validate", "load", "unavailable"])

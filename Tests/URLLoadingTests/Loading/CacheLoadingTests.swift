@@ -112,6 +112,91 @@ struct CacheLoadingTests {
         session.invalidateAndCancel()
     }
 
+    /// RFC 9111 §4.1 and §5.2.2.5: what the 304 says counts as well.
+    @Test(arguments: ["Vary: Accept-Language", "Vary: *", "Cache-Control: max-age=600, no-store"])
+    func notModifiedResponseRestrictsTheUseOfTheStoredOne(_ field: String) async throws {
+        let server = try await WebServer()
+        server.on(
+            "/",
+            oneByOne: [
+                .text("de", ["ETag: \"v1\"", "Cache-Control: max-age=0"]),
+                .head(304, ["ETag: \"v1\"", "Cache-Control: max-age=600", field]), .text("en"),
+            ])
+        let session = self.session()
+        for (language, text) in [("de", "de"), ("de", "de"), ("en", "en")] {
+            let loaded = try await session.load(.to(server.url(), "GET", ["Accept-Language": language]))
+            #expect(loaded.text == text)
+        }
+        #expect(server.requests.count == 3)
+        session.invalidateAndCancel()
+    }
+
+    /// RFC 9111 §4.
+    @Test func unvalidatedResponseHasItsAge() async throws {
+        let server = try await self.fresh(["Cache-Control: max-age=600", "Age: 60"])
+        let session = self.session()
+        #expect(try await session.load(server.url()).http?.value(forHTTPHeaderField: "Age") == "60")
+        let age = try await session.load(server.url()).http?.value(forHTTPHeaderField: "Age").flatMap { Int($0) }
+        // It may have been under way or stored for some seconds.
+        #expect(age.map { (60...400).contains($0) } == true && server.requests.count == 1)
+        session.invalidateAndCancel()
+    }
+
+    /// RFC 9111 §3.1.
+    @Test func fieldsOfTheConnectionAreNotStored() async throws {
+        let server = try await self.fresh([
+            "Cache-Control: max-age=600", "Connection: X-Hop", "X-Hop: 1", "Proxy-Authenticate: Basic realm=\"a\"",
+            "Proxy-Authentication-Info: nextnonce=\"b\"", "X-Kept: 2",
+        ])
+        let session = self.session()
+        #expect(try await session.load(server.url()).http?.value(forHTTPHeaderField: "X-Hop") == "1")
+        let stored = try await session.load(server.url()).http
+        for name in ["Connection", "X-Hop", "Proxy-Authenticate", "Proxy-Authentication-Info"] {
+            #expect(stored?.value(forHTTPHeaderField: name) == nil, "\(name)")
+        }
+        #expect(stored?.value(forHTTPHeaderField: "X-Kept") == "2" && server.requests.count == 1)
+        session.invalidateAndCancel()
+    }
+
+    @Test func equivalentURLsShareOneResponse() async throws {
+        let server = try await WebServer()
+        server.on("/") { [fields = ["Cache-Control: max-age=600"]] request in
+            .text("\(server.requests.count)", request.method == "PUT" ? [] : fields)
+        }
+        let session = self.session()
+        let other = try #require(URL(string: server.url().absoluteString.replacing("http:", with: "HTTP:")))
+        #expect(try await session.load(server.url()).text == "1")
+        #expect(try await session.load(other).text == "1")
+        #expect(try await session.load(.to(other, "PUT", body: "a")).text == "2")
+        #expect(try await session.load(server.url()).text == "3")
+        session.invalidateAndCancel()
+    }
+
+    @Test(arguments: [Answer.text("new", ["Cache-Control: no-store"]), .text("", status: 404)])
+    func responseThatMayNotBeStoredTakesThePlaceOfTheOlder(_ answer: Answer) async throws {
+        let server = try await WebServer()
+        server.on("/", oneByOne: [.text("old", ["Cache-Control: max-age=600"]), answer, .text("next")])
+        let session = self.session()
+        #expect(try await session.load(server.url()).text == "old")
+        _ = try await session.load(.to(server.url(), "GET", ["Cache-Control": "no-cache"]))
+        #expect(try await session.load(server.url()).text == "next")
+        session.invalidateAndCancel()
+    }
+
+    @Test func notModifiedHeadFreshensTheStoredResponse() async throws {
+        let server = try await WebServer()
+        server.on("/") { request in
+            request["If-None-Match"] == nil
+                ? .text("kept", ["ETag: \"v1\"", "Cache-Control: max-age=0"])
+                : .head(304, ["ETag: \"v1\"", "Cache-Control: max-age=600"])
+        }
+        let session = self.session()
+        #expect(try await session.load(server.url()).text == "kept")
+        #expect(try await session.load(.to(server.url(), "HEAD")).status == 200)
+        #expect(try await session.load(server.url()).text == "kept" && server.requests.count == 2)
+        session.invalidateAndCancel()
+    }
+
     @Test func newResponseReplacesTheStaleOne() async throws {
         let server = try await WebServer()
         server.on(
