@@ -5,6 +5,11 @@ package enum PercentCoding {
         self.decode(text, plusIsSpace: false, isStrict: false) ?? []
     }
 
+    /// - Returns: `nil` for a percent sign without two hexadecimal digits.
+    package static func strictlyDecoded(_ text: some Collection<UInt8>) -> [UInt8]? {
+        self.decode(text, plusIsSpace: false, isStrict: true)
+    }
+
     /// Decodes strictly.
     /// - Parameter plusIsSpace: as in `application/x-www-form-urlencoded`.
     /// - Returns: `nil` for a percent sign without two hexadecimal digits, and for bytes that are not UTF-8.

@@ -26,6 +26,8 @@ package struct Cookie: Equatable, Hashable, Sendable {
     package internal(set) var creation: HTTPDate
     /// When it was last sent; decides which cookie is evicted first.
     package internal(set) var lastAccess: HTTPDate
+    /// Its place in the order in which the jar stored its cookies. A cookie that replaces this one keeps it.
+    var number: UInt64 = 0
 
     package init(
         name: String, value: String, domain: String, isHostOnly: Bool, path: String, expires: HTTPDate? = nil,
@@ -79,22 +81,15 @@ package enum CookieDomain {
         return boundary == UInt8(ascii: ".") && !self.isAddress(host)
     }
 
+    /// Whether `host` is an address, also in a short form such as `127.1`: resolvers read a name that ends in a number as an
+    /// IPv4 address.
     package static func isAddress(_ host: String) -> Bool {
-        var parts = 1
-        var digits = 0
-        for byte in host.utf8 {
-            switch byte {
-            case UInt8(ascii: ":"):
-                // Only IPv6 addresses contain a colon.
-                return true
-            case UInt8(ascii: ".") where digits > 0:
-                parts += 1
-                digits = 0
-            case UInt8(ascii: "0")...UInt8(ascii: "9") where digits < 3: digits += 1
-            default: return host.utf8.contains(UInt8(ascii: ":"))
-            }
-        }
-        return parts == 4 && digits > 0
+        // Only IPv6 addresses contain a colon.
+        if host.utf8.contains(UInt8(ascii: ":")) { return true }
+        let dot = host.utf8.lastIndex(of: UInt8(ascii: "."))
+        let last = host.utf8[(dot.map { host.utf8.index(after: $0) } ?? host.startIndex)...]
+        if last.starts(with: "0x".utf8) { return last.dropFirst(2).allSatisfy { $0.hexadecimalValue != nil } }
+        return !last.isEmpty && last.allSatisfy(\.isDigit)
     }
 
     /// The registrable domain of `host`: its public suffix and one more label. A host without one is its own site.

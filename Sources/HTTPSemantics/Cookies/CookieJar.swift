@@ -17,6 +17,9 @@ package struct CookieJar: Sendable {
     package private(set) var count = 0
     /// Cookies by domain, in the order in which they were stored.
     private var cookiesByDomain: [String: [Cookie]] = [:]
+    /// The sites of domains with cookies, as far as they had to be found out.
+    private var sites: [String: String] = [:]
+    private var lastNumber: UInt64 = 0
 
     /// - Parameters:
     ///   - cookies: restored cookies; only the limits are applied to them.
@@ -28,8 +31,8 @@ package struct CookieJar: Sendable {
         for cookie in cookies { _ = self.insert(cookie, now: cookie.lastAccess) }
     }
 
-    /// All cookies, expired ones included, in no particular order.
-    package var cookies: [Cookie] { self.cookiesByDomain.values.flatMap { $0 } }
+    /// All cookies, expired ones included, in the order in which they were stored.
+    package var cookies: [Cookie] { self.cookiesByDomain.values.flatMap { $0 }.sorted { $0.number < $1.number } }
 
     /// Stores a cookie received from a server, if the rules of RFC 6265bis §5.7 allow it.
     package mutating func store(_ set: SetCookie, from request: CookieRequest, now: HTTPDate) -> StoreOutcome {
@@ -52,9 +55,12 @@ package struct CookieJar: Sendable {
         }
         if let old, let previous = self.cookiesByDomain[cookie.domain]?[old] {
             cookie.creation = previous.creation
+            cookie.number = previous.number
             self.cookiesByDomain[cookie.domain]?[old] = cookie
             return .replaced
         }
+        self.lastNumber += 1
+        cookie.number = self.lastNumber
         self.cookiesByDomain[cookie.domain, default: []].append(cookie)
         self.count += 1
         self.makeRoom(in: cookie.domain, now: now)
@@ -86,51 +92,61 @@ package struct CookieJar: Sendable {
             removed += unwanted
             let kept = cookies.filter { !isUnwanted($0) }
             self.cookiesByDomain[domain] = kept.isEmpty ? nil : kept
+            if kept.isEmpty { self.sites[domain] = nil }
         }
         self.count -= removed.count
         return removed
     }
 
-    /// Enforces the limits: removes expired cookies; then, within the domain, cookies that are not secure before
-    /// others; then from the whole jar. Among equals the least recently used is removed first.
+    /// Enforces the limits: removes expired cookies; then those of the domain; then those of the site with the most cookies,
+    /// so that no site empties the jar of others. Cookies that are not secure are removed before others, and among equals
+    /// the least recently used.
     private mutating func makeRoom(in domain: String, now: HTTPDate) {
         let exceedsDomain = self.cookiesByDomain[domain]?.count ?? 0 > self.limits.perDomain
         guard exceedsDomain || self.count > self.limits.total else { return }
         _ = self.removeAll { $0.isExpired(at: now) }
         while let cookies = self.cookiesByDomain[domain], cookies.count > self.limits.perDomain {
-            guard let index = Self.evictionCandidate(cookies) else { break }
+            guard let index = cookies.indices.min(by: { Self.isEvictedBefore(cookies[$0], cookies[$1]) }) else { break }
             self.remove(at: index, of: domain)
         }
         while self.count > self.limits.total {
-            let oldest = self.cookiesByDomain.min { Self.oldestAccess($0.value) < Self.oldestAccess($1.value) }
-            guard let oldest,
-                let index = oldest.value.indices.min(by: { oldest.value[$0].lastAccess < oldest.value[$1].lastAccess })
+            guard let excess = self.cookiesOfLargestSites().min(by: Self.isEvictedBefore),
+                let index = self.cookiesByDomain[excess.domain]?.firstIndex(where: { $0.number == excess.number })
             else { break }
-            self.remove(at: index, of: oldest.key)
+            self.remove(at: index, of: excess.domain)
         }
+    }
+
+    /// The cookies of the site that has the most, or of all sites that have as many.
+    private mutating func cookiesOfLargestSites() -> [Cookie] {
+        var counts: [String: Int] = [:]
+        for (domain, cookies) in self.cookiesByDomain {
+            let site = self.sites[domain] ?? CookieDomain.site(of: domain, suffixes: self.suffixes)
+            self.sites[domain] = site
+            counts[site, default: 0] += cookies.count
+        }
+        let most = counts.values.max()
+        let sites = self.sites
+        return self.cookiesByDomain.filter { domain, _ in sites[domain].flatMap { counts[$0] } == most }
+            .flatMap(\.value)
     }
 
     private mutating func remove(at index: Int, of domain: String) {
         self.cookiesByDomain[domain]?.remove(at: index)
         self.count -= 1
-        if self.cookiesByDomain[domain]?.isEmpty == true { self.cookiesByDomain[domain] = nil }
+        guard self.cookiesByDomain[domain]?.isEmpty == true else { return }
+        self.cookiesByDomain[domain] = nil
+        self.sites[domain] = nil
     }
 
-    private static func evictionCandidate(_ cookies: [Cookie]) -> Int? {
-        let insecure = cookies.indices.filter { !cookies[$0].isSecure }
-        return (insecure.isEmpty ? Array(cookies.indices) : insecure).min {
-            cookies[$0].lastAccess < cookies[$1].lastAccess
-        }
-    }
-
-    private static func oldestAccess(_ cookies: [Cookie]) -> HTTPDate {
-        cookies.reduce(.latest) { min($0, $1.lastAccess) }
+    private static func isEvictedBefore(_ one: Cookie, _ other: Cookie) -> Bool {
+        guard one.isSecure == other.isSecure else { return other.isSecure }
+        return (one.lastAccess, one.number) < (other.lastAccess, other.number)
     }
 
     private static func ordered(_ cookies: [Cookie]) -> [Cookie] {
-        // The sort is stable: among equals the order of storing is kept.
         cookies.sorted {
-            ($1.path.utf8.count, $0.creation) < ($0.path.utf8.count, $1.creation)
+            ($1.path.utf8.count, $0.creation, $0.number) < ($0.path.utf8.count, $1.creation, $1.number)
         }
     }
 
@@ -174,6 +190,7 @@ package struct CookieJar: Sendable {
 
     /// - Returns: `nil` for a host-only cookie.
     private func domain(of set: SetCookie, from request: CookieRequest) throws(CookieRefusal) -> String? {
+        guard !set.isDomainInvalid else { throw .domainMismatch }
         guard let domain = set.domain, !domain.isEmpty else { return nil }
         if CookieDomain.isAddress(domain) {
             guard domain == request.host else { throw .domainMismatch }

@@ -4,10 +4,9 @@ import WireText
 package struct SetCookie: Equatable, Sendable {
     /// The interpretation of attributes where implementations differ.
     package enum Dialect: Sendable {
-        /// RFC 6265bis: `Secure` and `HttpOnly` are set whatever value they have.
+        /// RFC 6265bis.
         case standard
-        /// Foundation's for header fields in a dictionary: flags are set only without a value, `Discard` makes a
-        /// session cookie.
+        /// Foundation's for header fields in a dictionary: `Discard` makes a session cookie.
         case foundation
     }
 
@@ -15,6 +14,8 @@ package struct SetCookie: Equatable, Sendable {
     package var value: String
     /// In canonical form; `nil` for a host-only cookie.
     package var domain: String?
+    /// Whether the Domain attribute begins with two dots or ends with one: no host belongs to such a domain.
+    package private(set) var isDomainInvalid = false
     /// `nil` for the default path.
     package var path: String?
     /// `nil` for a session cookie.
@@ -39,20 +40,18 @@ package struct SetCookie: Equatable, Sendable {
 
     /// - Parameter now: the time that Max-Age is added to.
     package init(_ field: SetCookieField, dialect: Dialect = .standard, now: HTTPDate) {
-        let flag = { (name: String) -> Bool in
-            switch dialect {
-            case .standard: field.attribute(name) != nil
-            case .foundation: field.attributes.contains { $0.value == nil && $0.name.matchesIgnoringCase(name) }
-            }
-        }
-        let domain = field.attribute("Domain")?.value.map(CookieDomain.canonical) ?? ""
+        var given = field.attribute("Domain")?.value ?? ""
+        if given.hasPrefix(".") { given.removeFirst() }
+        let domain = CookieDomain.canonical(given)
         let path = field.attribute("Path")?.value ?? ""
         self.init(
             name: field.name, value: field.value, domain: domain.isEmpty ? nil : domain,
             path: path.utf8.first == UInt8(ascii: "/") ? path : nil, expires: Self.expiry(field, now: now),
-            isSecure: flag("Secure"), isHTTPOnly: flag("HttpOnly"),
+            isSecure: field.attribute("Secure") != nil, isHTTPOnly: field.attribute("HttpOnly") != nil,
             sameSite: SameSite(attribute: field.attribute("SameSite")?.value))
-        if dialect == .foundation, flag("Discard") { self.expires = nil }
+        self.isDomainInvalid = given.hasPrefix(".") || given.hasSuffix(".")
+        let isDiscarded = field.attributes.contains { $0.value == nil && $0.name.matchesIgnoringCase("Discard") }
+        if dialect == .foundation, isDiscarded { self.expires = nil }
     }
 
     /// Max-Age takes precedence over Expires; of each, the last valid one is used.

@@ -29,11 +29,9 @@ enum ExtendedValue {
     /// - Returns: `nil` for a malformed value, and for a charset other than UTF-8 and ISO-8859-1.
     static func decoded(_ text: String) -> String? {
         let parts = text.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3, parts[2].utf8.allSatisfy({ self.isAttributeCharacter($0) || $0 == UInt8(ascii: "%") })
-        else {
-            return nil
-        }
-        let bytes = PercentCoding.decoded(parts[2].utf8)
+        guard parts.count == 3, parts[2].utf8.allSatisfy({ self.isAttributeCharacter($0) || $0 == UInt8(ascii: "%") }),
+            let bytes = PercentCoding.strictlyDecoded(parts[2].utf8)
+        else { return nil }
         if parts[0].matchesIgnoringCase("UTF-8") { return String(validating: bytes, as: UTF8.self) }
         guard parts[0].matchesIgnoringCase("ISO-8859-1") else { return nil }
         return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
@@ -78,10 +76,13 @@ package enum SuggestedFilename {
         return self.shortened(clean)
     }
 
-    /// Control characters, and bidirectional formatting characters, which can disguise the extension.
+    /// Control characters, separators of lines, characters without width, tags, and bidirectional formatting characters,
+    /// which can disguise the extension. Joiners remain: scripts and pictographs need them.
     private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
-        case 0x00...0x1F, 0x7F...0x9F, 0x200E...0x200F, 0x202A...0x202E, 0x2066...0x2069: true
+        case 0x00...0x1F, 0x7F...0x9F, 0x61C, 0x200B, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF,
+            0xE0000...0xE007F:
+            true
         default: false
         }
     }

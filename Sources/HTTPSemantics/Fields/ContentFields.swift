@@ -43,8 +43,8 @@ package struct ContentType: Equatable, Sendable {
     /// - Returns: `nil` without a valid `type/subtype`.
     package init?(_ text: String) {
         guard text.utf8.count <= Self.limit else { return nil }
-        var scanner = FieldValueScanner(text)
-        scanner.skipWhitespace()
+        // Of repeated fields the first one with a value counts.
+        var scanner = FieldValueScanner(String(text.drop { $0 == "," || $0 == " " || $0 == "\t" }))
         guard let type = scanner.token(), scanner.skip("/"), let subtype = scanner.token() else {
             return nil
         }
@@ -81,7 +81,8 @@ package struct DataURL: Equatable, Sendable {
         // The fragment is not part of the content.
         let bytes = Array(text.utf8.dropFirst(5)).prefix { $0 != UInt8(ascii: "#") }
         guard let comma = bytes.firstIndex(of: UInt8(ascii: ",")) else { return nil }
-        var parts = String(decoding: bytes[..<comma], as: UTF8.self)
+        // `URL` writes a blank as %20.
+        var parts = String(decoding: bytes[..<comma], as: UTF8.self).replacing("%20", with: " ")
             .split(separator: ";", omittingEmptySubsequences: false).map(\.trimmingBlanks)
         let isBase64 = parts.count > 1 && parts.last?.matchesIgnoringCase("base64") == true
         if isBase64 { parts.removeLast() }
@@ -103,7 +104,9 @@ package struct DataURL: Equatable, Sendable {
         for parameter in parameters {
             let parts = parameter.split(separator: "=", maxSplits: 1).map(\.trimmingBlanks)
             guard parts.count == 2, parts[0].matchesIgnoringCase("charset") else { continue }
-            return parts[1].loweredASCII
+            var scanner = FieldValueScanner(PercentCoding.decodedText(parts[1]) ?? parts[1])
+            let charset = scanner.quotedString() ?? scanner.text { _ in true }
+            return charset.isEmpty ? nil : charset.loweredASCII
         }
         return nil
     }

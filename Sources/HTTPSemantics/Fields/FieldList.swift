@@ -34,7 +34,7 @@ struct FieldParameter: Equatable {
     /// Reads all parameters; names without a value are left out.
     ///
     /// A value that is neither token nor quoted string extends to the next semicolon that is not escaped by a
-    /// backslash, as in Foundation's Content-Disposition parser.
+    /// backslash, as in Foundation's Content-Disposition parser. A quote that is not terminated is left out.
     static func list(_ scanner: inout FieldValueScanner) -> [Self] {
         var parameters: [Self] = []
         while !scanner.isAtEnd, parameters.count < self.limit {
@@ -52,6 +52,7 @@ struct FieldParameter: Equatable {
     }
 
     private static func bareValue(_ scanner: inout FieldValueScanner) -> String {
+        _ = scanner.skip("\"")
         var isEscaped = false
         let value = scanner.text { byte in
             if !isEscaped, byte == UInt8(ascii: ";") { return false }

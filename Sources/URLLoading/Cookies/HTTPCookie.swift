@@ -87,13 +87,14 @@ open class HTTPCookie: NSObject, @unchecked Sendable {  // Not final; immutable.
     }
 
     /// The cookie of one `Set-Cookie` field of a response from `url`, not checked against the rules of storage.
-    /// - Returns: `nil` for a cookie without a name or a URL without a host.
+    /// - Returns: `nil` for a cookie without a name or with an invalid domain, or a URL without a host.
     package class func cookie(
         _ field: SetCookieField, from url: URL, dialect: SetCookie.Dialect = .standard
     ) -> HTTPCookie? {
         guard !field.name.isEmpty, let host = url.host(percentEncoded: false), !host.isEmpty else { return nil }
         let now = Date()
         let set = SetCookie(field, dialect: dialect, now: HTTPDate(now))
+        guard !set.isDomainInvalid else { return nil }
         // An address has no subdomains, so it gets no leading dot.
         let domain = set.domain.map { CookieDomain.isAddress($0) ? $0 : ".\($0)" }
         return HTTPCookie(

@@ -145,6 +145,35 @@ struct CookieJarTests {
         #expect(Set(jar.cookies.map(\.name)) == ["a", "c"])
     }
 
+    /// As a hostile site sets them, from as many of its subdomains as it likes.
+    @Test func siteWithTheMostCookiesMakesRoom() {
+        var jar = CookieJar(limits: CookieLimits(perDomain: 10, total: 50))
+        for (index, domain) in ["bank.example", "www.bank.example", "shop.example"].enumerated() {
+            let cookie = Cookie(
+                name: "sid", value: "v", domain: domain, isHostOnly: true, path: "/", creation: self.at(Int64(index)))
+            #expect(jar.insert(cookie, now: self.at(Int64(index))) == .stored)
+        }
+        for index in 0..<500 {
+            let cookie = Cookie(
+                name: "n\(index)", value: "v", domain: "h\(index % 100).evil.test", isHostOnly: true, path: "/",
+                isSecure: true, creation: self.at(Int64(10 + index)))
+            #expect(jar.insert(cookie, now: self.at(Int64(10 + index))) == .stored)
+        }
+        #expect(jar.count == 50)
+        #expect(jar.cookies.filter { $0.name == "sid" }.count == 3)
+    }
+
+    /// RFC 6265bis §5.8.3: also of cookies that came within one second, for the host and for its parent.
+    @Test func earlierCookiesComeFirstWithinOneSecond() throws {
+        var jar = CookieJar()
+        let request = CookieRequest(host: "www.site.example", path: "/", isSecure: true)
+        for text in ["b=1; Domain=site.example", "a=2", "c=3; Domain=site.example", "b=4; Domain=site.example"] {
+            _ = jar.store(SetCookie(try #require(SetCookieField(text)), now: self.now), from: request, now: self.now)
+        }
+        #expect(self.field(jar, host: "www.site.example") == "b=4; a=2; c=3")
+        #expect(jar.cookies.map(\.name) == ["b", "a", "c"])
+    }
+
     @Test func jarHoldsNoMoreThanItsLimit() {
         var jar = CookieJar(limits: CookieLimits(perDomain: 10, total: 50))
         for index in 0..<500 {

@@ -23,8 +23,9 @@ struct CookieMatchingTests {
     }
 
     @Test(arguments: [
-        ("1.2.3.4", true), ("::1", true), ("2001:db8::1", true), ("example.com", false), ("1.2.3", false),
-        ("1.2.3.x", false), ("1.2.3.4567", false), ("1.2.3.", false), ("", false),
+        ("1.2.3.4", true), ("::1", true), ("2001:db8::1", true), ("example.com", false), ("1.2.3", true),
+        ("1.2.3.x", false), ("1.2.3.4567", true), ("1.2.3.", false), ("", false), ("127.1", true), ("0.1", true),
+        ("0x7f.1", true), ("1.0x7f", true), ("1.0xg", false), ("host1", false), ("a.1b", false),
     ])
     func addressesAreNoNames(_ host: String, _ isAddress: Bool) {
         #expect(CookieDomain.isAddress(host) == isAddress)

@@ -19,6 +19,9 @@ struct CookieStoringTests {
         ("a=b; Domain=example.com", CookieJar.StoreOutcome.stored), ("a=b; Domain=www.example.com", .stored),
         ("a=b; Domain=x.www.example.com", .refused(.domainMismatch)),
         ("a=b; Domain=example.org", .refused(.domainMismatch)),
+        ("a=b; Domain=.example.com", .stored), ("a=b; Domain=..example.com", .refused(.domainMismatch)),
+        ("a=b; Domain=example.com.", .refused(.domainMismatch)),
+        ("a=b; Domain=.example.com..", .refused(.domainMismatch)),
         ("a=b; Domain=com", .refused(.publicSuffix)), ("a=b; Domain=.com", .refused(.publicSuffix)),
         ("a=b; Domain=1.2.3.4", .refused(.domainMismatch)), ("a=b; Domain=ww.example.com", .refused(.domainMismatch)),
     ])

@@ -11,6 +11,7 @@ struct ContentTypeTests {
             ("a/b;;charset=x", "a/b", "x"), ("a/b; charset", "a/b", nil), ("a/b; charset=", "a/b", nil),
             ("a/b; x=\"; charset=no\"; charset=yes", "a/b", "yes"), ("a/b; charset=one; charset=two", "a/b", "one"),
             ("a/b garbage; charset=x", "a/b", "x"), ("application/x.y+z; q", "application/x.y+z", nil),
+            ("a/b; charset=\"gbk", "a/b", "gbk"), (", a/b;charset=x", "a/b", "x"), ("a/b, c/d", "a/b", nil),
         ] as [(String, String, String?)])
     func mediaTypeIsReadWithItsCharset(_ text: String, _ mediaType: String, _ charset: String?) {
         #expect(ContentType(text)?.mediaType == mediaType)

@@ -14,6 +14,11 @@ struct DataURLTests {
             ("data:a/b;key=value;charset=macroman,blahblah", "a/b", "macroman", "blahblah"),
             ("data:,100%", "text/plain", nil, "100%"), ("data:,a%zzb%4", "text/plain", nil, "a%zzb%4"),
             ("data:text/plain;base64,S G%6B=#f", "text/plain", nil, "Hi"), ("data:,a#b", "text/plain", nil, "a"),
+            ("data:text/html;%20charset=utf-8,X", "text/html", "utf-8", "X"),
+            ("data:image/png;%20base64,SGk=", "image/png", nil, "Hi"),
+            ("data:text/plain;base64%20,SGk=", "text/plain", nil, "Hi"),
+            ("data:;charset=%22Utf-8%22,X", "text/plain", "utf-8", "X"),
+            ("data:;charset=%C3,X", "text/plain", "%c3", "X"),
             ("data:base64,abc", nil, nil, nil),
         ] as [(String, String?, String?, String?)])
     func dataURLHoldsItsContent(_ text: String, _ mediaType: String?, _ charset: String?, _ content: String?) {

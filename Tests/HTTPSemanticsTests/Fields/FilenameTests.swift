@@ -16,7 +16,10 @@ struct FilenameTests {
             ("attachment; filename*=iso-8859-1'en'%A3%20rates; filename=x", "\u{A3} rates"),
             ("attachment; filename*=UTF-8''%ff; filename=x", "x"),
             ("attachment; filename*=KOI8-R''%c1; filename=x", "x"),
-            ("attachment; filename*=plain; filename=x", "x"), ("attachment; filename=\"a\\\"b\"", "a\"b"),
+            ("attachment; filename*=UTF-8''foo%; filename=x", "x"),
+            ("attachment; filename*=UTF-8''f%oo; filename=x", "x"),
+            ("attachment; filename=\"bar", "bar"), ("attachment; filename*=plain; filename=x", "x"),
+            ("attachment; filename=\"a\\\"b\"", "a\"b"),
         ] as [(String, String?)])
     func filenameIsTakenFromContentDisposition(_ text: String, _ filename: String?) {
         #expect(ContentDisposition(text)?.filename == filename)
@@ -29,7 +32,8 @@ struct FilenameTests {
         ("", "/a/test/name.ext", "name.ext"),
         ("", "/", "Unknown"), ("", "", "Unknown"), ("", "/dir/", "dir"), ("", "/a%20b", "a b"),
         ("", "/a%2Fb", "a_b"), ("", "/%2E%2E", "Unknown"), ("", "/a%00%0Ab", "ab"), ("", "a/test/name", "name"),
-        ("attachment; filename*=UTF-8''a%E2%80%AEgpj.exe", "/x", "agpj.exe"),
+        ("attachment; filename*=UTF-8''a%E2%80%AEgpj.exe", "/x", "agpj.exe"), ("", "/a%D8%9C%E2%80%8B%E2%80%A8b", "ab"),
+        ("", "/a%EF%BB%BF%F3%A0%81%81b", "ab"), ("", "/a%E2%80%8Db", "a\u{200D}b"),
     ])
     func filenameIsFitForADisk(_ disposition: String, _ path: String, _ name: String) {
         #expect(SuggestedFilename.choose(disposition: disposition, path: path) == name)

@@ -50,12 +50,13 @@ struct ResponseCookieTests {
         #expect(cookie.commentURL?.relativeString == "value3")
     }
 
-    @Test func flagIsReadWithoutAValue() throws {
+    @Test func flagIsReadWithAndWithoutAValue() throws {
         let bare = try Self.cookie("name=value;Secure;Comment;Discard;CommentURL;HttpOnly")
         #expect(bare.isSecure && bare.isSessionOnly && bare.isHTTPOnly && bare.comment == nil)
         #expect(bare.commentURL == nil)
         let valued = try Self.cookie("name=value;Secure=1;Max-Age=5;Discard=TRUE;HttpOnly=Yes")
-        #expect(!valued.isSecure && !valued.isSessionOnly && !valued.isHTTPOnly)
+        // A cookie that its server wants to be secure is never sent without TLS.
+        #expect(valued.isSecure && valued.isHTTPOnly && !valued.isSessionOnly)
     }
 
     @Test(arguments: [
