@@ -137,7 +137,9 @@ struct RoomCommandTests {
         (["publish", "x", "y", "--tag", "z"], "--tag: expected NAME=VALUE"),
         (["rooms", "x", "--kick", "--user", ""], "--user: is empty; give a value, or leave --user out"),
         (["rooms", "x", "--ban", ""], "--ban: is empty"), (["rooms", "x", "--unmute", ""], "--unmute: is empty"),
-        (["publish", "", "y"], "ROOM: is empty"), (["tail", ""], "ROOM: is empty"),
+        (["rooms", "--pattern", ""], "--pattern: is empty"), (["users", "--pattern", ""], "--pattern: is empty"),
+        (["users", "--room", ""], "--room: is empty"), (["publish", "", "y"], "ROOM: is empty"),
+        (["tail", ""], "ROOM: is empty"),
         (["tail", "x", "--last", "1", "--after", "a.1"], "--last: cannot be combined with --after"),
     ])
     func invalidOptionsAreRefused(_ words: [String], _ error: String) async {

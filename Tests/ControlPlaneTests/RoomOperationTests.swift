@@ -202,6 +202,7 @@ struct RoomOperationTests {
                 let reply = try await gateway.get("/v1/rooms/kept%3Aa/history?\(query)")
                 #expect(reply.problem == "400 invalid-parameter \(query.prefix { $0 != "=" })")
             }
+            #expect(try await gateway.get("/v1/rooms?pattern=").problem == "400 invalid-parameter pattern")
         }
     }
 

@@ -46,6 +46,8 @@ struct UserListTests {
             for (query, problem) in [
                 ("fields=x", "400 invalid-parameter fields"), ("limit=0", "400 invalid-parameter limit"),
                 ("room=a&room=b", "400 invalid-parameter room"), ("node=b", "404 unknown-node"),
+                ("room=", "400 invalid-parameter room"), ("pattern=", "400 invalid-parameter pattern"),
+                ("node=", "400 invalid-parameter node"),
             ] {
                 #expect(try await gateway.get("/v1/users?\(query)").problem == problem)
             }

@@ -150,6 +150,7 @@ private struct RoomListOptions: ParsableArguments {
     var given: String? { self.pattern != nil ? "--pattern" : self.minMembers != nil ? "--min-members" : nil }
 
     fileprivate func action(_ reader: inout OptionReader) -> RoomAction {
+        reader.requireText("--pattern", self.pattern)
         let least = reader.value("--min-members", self.minMembers, .integer(0...100_000_000))
         let parameters = [
             self.pattern.map { ControlRequest.Parameter("pattern", $0) },

@@ -50,7 +50,8 @@ struct UsersCommand: AsyncParsableCommand {
 
     private func action(_ reader: inout OptionReader) throws -> UserAction? {
         let listing = self.list.given ?? (self.nodes.node.isEmpty ? nil : "--node")
-        reader.requireText("ID", self.id)
+        let texts = [("ID", self.id), ("--pattern", self.list.pattern), ("--room", self.list.room)]
+        for (option, text) in texts { reader.requireText(option, text) }
         guard let id else {
             if let option = self.options.given { reader.reject("ID", "required with \(option)") }
             return .list(self.list.parameters + self.nodes.parameters)

@@ -83,7 +83,7 @@ struct ClusterOperations: Sendable {
 
     private func perform(_ operation: Operation, _ reach: NodeReach, _ call: ControlCall) async throws -> Response {
         guard let cluster = self.context.cluster else {
-            if let node = call.query.list("node").first { throw ControlProblem.unknownNode(node) }
+            if let node = try call.query.nonEmptyList("node").first { throw ControlProblem.unknownNode(node) }
             return try await operation.handler(call)
         }
         let nodes = NodeCaller(cluster: cluster)

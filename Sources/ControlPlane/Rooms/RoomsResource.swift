@@ -115,7 +115,7 @@ struct RoomsResource: Sendable {
     func listOwn(_ call: ControlCall) throws -> Response {
         let limit = try call.query.integer("limit", in: 1...Self.maximumRoomsPerPage) ?? Self.roomsPerPage
         let least = try call.query.integer("minMembers", in: 0...100_000_000) ?? 0
-        let pattern = try call.query.value("pattern").map { RoomPattern($0) }
+        let pattern = try call.query.nonEmptyValue("pattern").map { RoomPattern($0) }
         let last = try call.query.value("cursor")
         var items: [Room] = []
         for room in self.hub.rooms {

@@ -118,7 +118,7 @@ struct UsersResource: Sendable {
 
     private static func selection(_ query: Query) throws(ControlProblem) -> UserSelection {
         UserSelection(
-            pattern: try query.value("pattern").map { RoomPattern($0) }, room: try query.value("room"),
+            pattern: try query.nonEmptyValue("pattern").map { RoomPattern($0) }, room: try query.nonEmptyValue("room"),
             after: try query.value("cursor"))
     }
 

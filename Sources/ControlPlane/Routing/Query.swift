@@ -44,6 +44,13 @@ package struct Query: Sendable {
         return values.first
     }
 
+    /// - Throws: `ControlProblem` 400 for an empty value, and for several.
+    func nonEmptyValue(_ name: String) throws(ControlProblem) -> String? {
+        let value = try self.value(name)
+        guard value != "" else { throw Self.emptyValue(name) }
+        return value
+    }
+
     /// The values of a list, separated by commas or by repeating the parameter. Empty values are kept: a condition whose
     /// only value is empty must not become no condition.
     package func list(_ name: String) -> [String] {
