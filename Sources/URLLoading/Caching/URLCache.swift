@@ -203,7 +203,9 @@ extension URLCache {
     func find(
         _ request: URLRequest, of task: URLSessionTask, _ completion: @escaping @Sendable (CachedURLResponse?) -> Void
     ) {
-        guard self.isCustom, let task = task as? URLSessionDataTask, task.latestRequest == request else {
+        guard self.isCustom, let task = task as? URLSessionDataTask,
+            task.latestRequest?.isSame(as: request) == true
+        else {
             return completion(self.cachedResponse(for: request).map { self.withExchange($0, for: request) })
         }
         let handler = OneShotHandler<CachedURLResponse?> { found in
@@ -214,7 +216,9 @@ extension URLCache {
 
     /// Stores the response to the current request of `task`. May write a file.
     func store(_ response: CachedURLResponse, for request: URLRequest, of task: URLSessionTask) {
-        guard self.isCustom, let task = task as? URLSessionDataTask, task.latestRequest == request else {
+        guard self.isCustom, let task = task as? URLSessionDataTask,
+            task.latestRequest?.isSame(as: request) == true
+        else {
             return self.storeCachedResponse(response, for: request)
         }
         self.storeCachedResponse(response, for: task)

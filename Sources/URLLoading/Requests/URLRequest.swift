@@ -276,12 +276,13 @@ private final class Storage {
 }
 
 extension URLRequest: Hashable {
+    /// Header fields, the body's data, the time limit, the service type and pipelining make no difference, as on macOS and in
+    /// FoundationNetworking: a request is still found as a key after a session has added its fields.
     public static func == (lhs: Self, rhs: Self) -> Bool {
         lhs.url == rhs.url && lhs.mainDocumentURL == rhs.mainDocumentURL && lhs.httpMethod == rhs.httpMethod
-            && lhs.cachePolicy == rhs.cachePolicy && lhs.timeoutInterval == rhs.timeoutInterval
-            && lhs.networkServiceType == rhs.networkServiceType && lhs.attribution == rhs.attribution
-            && lhs.cookiePartitionIdentifier == rhs.cookiePartitionIdentifier && lhs.switches == rhs.switches
-            && lhs.fields == rhs.fields && lhs.body == rhs.body
+            && lhs.cachePolicy == rhs.cachePolicy && lhs.httpBodyStream == rhs.httpBodyStream
+            && lhs.allowsCellularAccess == rhs.allowsCellularAccess
+            && lhs.httpShouldHandleCookies == rhs.httpShouldHandleCookies
     }
 
     public func hash(into hasher: inout Hasher) {
@@ -289,9 +290,14 @@ extension URLRequest: Hashable {
         hasher.combine(self.mainDocumentURL)
         hasher.combine(self.httpMethod)
         hasher.combine(self.cachePolicy)
-        hasher.combine(self.timeoutInterval)
-        hasher.combine(self.fields)
-        hasher.combine(self.body)
+    }
+
+    /// Whether all properties are equal.
+    package func isSame(as other: Self) -> Bool {
+        self == other && self.timeoutInterval == other.timeoutInterval
+            && self.networkServiceType == other.networkServiceType && self.attribution == other.attribution
+            && self.cookiePartitionIdentifier == other.cookiePartitionIdentifier && self.switches == other.switches
+            && self.fields == other.fields && self.body == other.body
     }
 
     private var switches: [Bool] {

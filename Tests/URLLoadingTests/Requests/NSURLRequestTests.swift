@@ -71,7 +71,7 @@ struct NSURLRequestTests {
         value.requiresDNSSECValidation = true
         value.allowsPersistentDNS = true
         value.cookiePartitionIdentifier = "p"
-        #expect(request as URLRequest == value)
+        #expect((request as URLRequest).isSame(as: value))
         let object = value as NSURLRequest
         #expect(!object.allowsUltraConstrainedNetworkAccess && object.assumesHTTP3Capable)
         #expect(object.requiresDNSSECValidation && object.allowsPersistentDNS)
@@ -116,7 +116,7 @@ struct NSURLRequestTests {
                 withRootObject: request as NSURLRequest, requiringSecureCoding: true)
             let back = try NSKeyedUnarchiver.unarchivedObject(ofClass: NSURLRequest.self, from: data)
             let read = try #require(back) as URLRequest
-            #expect(read == request && read.chosenTimeout == request.chosenTimeout, "change \(index)")
+            #expect(read.isSame(as: request) && read.chosenTimeout == request.chosenTimeout, "change \(index)")
         }
     }
 

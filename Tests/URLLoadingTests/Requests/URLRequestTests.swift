@@ -133,7 +133,34 @@ struct URLRequestTests {
             change(&variant)
             variants.append(variant)
         }
-        #expect(Set(variants).count == variants.count)
+        for (index, variant) in variants.enumerated() {
+            #expect(variants.indices.allSatisfy { $0 == index || !variants[$0].isSame(as: variant) }, "\(index)")
+        }
+    }
+
+    /// As on macOS and in FoundationNetworking: a key is found again with the fields of a session.
+    @Test func fieldsBodyAndTimeLimitMakeNoOtherRequest() {
+        let request = URLRequest(url: self.url)
+        let same: [(inout URLRequest) -> Void] = [
+            { $0.setValue("1", forHTTPHeaderField: "A") }, { $0.allHTTPHeaderFields = [:] }, { $0.timeoutInterval = 3 },
+            { $0.httpBody = Data([1]) }, { $0.networkServiceType = .video }, { $0.httpShouldUsePipelining = true },
+        ]
+        let other: [(inout URLRequest) -> Void] = [
+            { $0.url = self.other }, { $0.mainDocumentURL = self.other }, { $0.httpMethod = "HEAD" },
+            { $0.cachePolicy = .reloadRevalidatingCacheData }, { $0.httpBodyStream = InputStream(data: Data()) },
+            { $0.httpShouldHandleCookies = false }, { $0.allowsCellularAccess = false },
+        ]
+        for change in same {
+            var changed = request
+            change(&changed)
+            #expect(changed == request && changed.hashValue == request.hashValue)
+            #expect(changed as NSURLRequest == request as NSURLRequest)
+        }
+        for change in other {
+            var changed = request
+            change(&changed)
+            #expect(changed != request)
+        }
     }
 
     @Test func descriptionHasTheURL() throws {
