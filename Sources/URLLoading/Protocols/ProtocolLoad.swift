@@ -21,7 +21,7 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {  // Its v
     private let loader: TaskLoader
     private let type: URLProtocol.Type
     let request: URLRequest
-    private let queue = DispatchQueue(label: "URLLoading.protocol")
+    private let turns = ProtocolTurns.shared
     private var loading: URLProtocol?
     private var stage = Stage.loading(hasResponse: false)
     /// Content beyond the demand.
@@ -64,23 +64,23 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {  // Its v
     func start() {
         self.loader.requestChanged(self.request)
         let (cache, request, task) = (self.loader.core.configuration.urlCache, self.request, self.loader.task)
-        self.queue.async {
+        self.turns.add {
             guard let cache else { return self.makeProtocol(nil) }
-            cache.find(request, of: task) { found in self.queue.async { self.makeProtocol(found) } }
+            cache.find(request, of: task) { found in self.turns.add { self.makeProtocol(found) } }
         }
     }
 
-    /// On the protocol's queue.
+    /// In a turn of the protocols.
     private func makeProtocol(_ cachedResponse: CachedURLResponse?) {
         let loading = UncheckedTransfer(
             self.type.init(task: self.loader.task, cachedResponse: cachedResponse, client: self))
         self.loader.core.executor.execute {
             if !self.isStopped { self.loading = loading.value }
-            self.queue.async { if self.mayStart(loading.value) { loading.value.startLoading() } }
+            self.turns.add { if self.mayStart(loading.value) { loading.value.startLoading() } }
         }
     }
 
-    /// On the protocol's queue: `false` if the load was stopped before the protocol started.
+    /// In a turn of the protocols: `false` if the load was stopped before the protocol started.
     private func mayStart(_ loading: URLProtocol) -> Bool { self.loading === loading }
 
     func stop() {
@@ -89,7 +89,7 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {  // Its v
         self.pendingContent = []
         self.backlog.end()
         let loading = UncheckedTransfer(self.loading)
-        self.queue.async {
+        self.turns.add {
             loading.value?.stopLoading()
             // Breaks the cycle: the protocol holds this object as its client.
             self.loading = nil
@@ -224,7 +224,12 @@ extension ProtocolLoad: URLProtocolClient {
     }
 
     func urlProtocol(_ protocol: URLProtocol, didLoad data: Data) {
-        let isAccepted = self.backlog.add(data.count, patience: self.producerTimeout)
+        let (backlog, count, patience) = (self.backlog, data.count, self.producerTimeout)
+        let mayWait = patience > 0 && !backlog.hasRoom(for: count)
+        let isAccepted =
+            mayWait
+            ? self.turns.suspending { backlog.add(count, patience: patience) }
+            : backlog.add(count, patience: patience)
         self.loader.core.executor.execute {
             guard self.isLoading else { return self.backlog.take(data.count) }
             guard isAccepted else { return self.failBacklogExceeded() }
@@ -314,6 +319,11 @@ package final class ProtocolBacklog: @unchecked Sendable {  // Its vars are guar
             self.queuedBytes += count
             return true
         }
+    }
+
+    /// Whether `add` would not block now.
+    package func hasRoom(for count: Int) -> Bool {
+        self.condition.withLock { self.hasRoom(for: count, within: Self.limit) || self.isEnded }
     }
 
     private func hasRoom(for count: Int, within limit: Int) -> Bool {

@@ -3,8 +3,8 @@ import Synchronization
 
 /// A loading mechanism that a program adds. Subclasses are asked whether they load a request before the built-in schemes.
 ///
-/// `startLoading` and `stopLoading` are called one after the other on a queue of the load's own; `client` may be called
-/// from any thread. Not `Sendable`, because subclasses have mutable state. A subclass may be, as one that is a session's
+/// Initializers, `startLoading` and `stopLoading` of all protocols are called one at a time, on any thread without a run loop;
+/// `client` may be called from any thread. Not `Sendable`, because subclasses have mutable state. A subclass may be, as one that is a session's
 /// delegate too must: such as `class Forwarder: URLProtocol, URLSessionDataDelegate, @unchecked Sendable`.
 open class URLProtocol: NSObject {
     private static let registered = Mutex<[URLProtocol.Type]>([])
