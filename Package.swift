@@ -89,7 +89,7 @@ let package = Package(
         .target(
             name: "SessionTasks",
             dependencies: [
-                "StreamTransport", "WebSocketProtocol", "TLSEngine", "ByteKernels",
+                "WireText", "StreamTransport", "WebSocketProtocol", "TLSEngine", "ByteKernels",
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: house),

@@ -119,6 +119,20 @@ def test_a_refusal_is_reported_with_its_status_and_body(task_client, listener, s
     assert str(status) in report["failure"], report
 
 
+@pytest.mark.parametrize("head, body, said", [
+    ("404 Not Found\r\nTransfer-Encoding: chunked", "8\r\nno such \r\n5\r\nthing\r\n0\r\n\r\n", "no such thing"),
+    ("204 No Content", "", ""), ("304 Not Modified", "", "")])
+def test_a_refusal_ends_where_its_body_does(task_client, listener, head, body, said):
+    client = task_client("echo", listener.url("ws", "/"))
+    peer, _ = listener.accept_request()
+    # The connection stays open, as that of a server which waits for the next request.
+    peer.send(f"HTTP/1.1 {head}\r\n\r\n{body}".encode())
+    report = client.report()
+    assert not report["opened"] and report["status"] == int(head[:3]) and report.get("body", "") == said, report
+    peer.expect_end()
+    peer.close()
+
+
 @pytest.mark.parametrize(
     "answer", [b"", b"HTTP/1.1 101 Switch", b"SSH-2.0-OpenSSH_9.2\r\n\r\n", b"\x16\x03\x01\x00\x05hello\r\n\r\n"])
 def test_a_response_that_is_no_http_fails_the_opening(task_client, listener, answer):

@@ -60,6 +60,15 @@ package enum ResponseViolation: Error, Sendable, Hashable {
     /// More consecutive bytes of chunk framing than `MessageLimits.framingBytes`.
     case framingWithoutContent
 
+    init(_ violation: ChunkViolation) {
+        self =
+            switch violation {
+            case .chunk: .chunk
+            case .bareLineBreak: .bareLineBreak
+            case .framingWithoutContent: .framingWithoutContent
+            }
+    }
+
     /// One sentence for a human, or two.
     package var explanation: String {
         switch self {

@@ -161,7 +161,12 @@ package struct ResponseReader {
         var reader = reader
         let start = offset
         defer { self.bodyBytes += Int64(offset - start) }
-        let step = try reader.next(bytes, from: offset)
+        let step: ChunkReader.Step
+        do throws(ChunkViolation) {
+            step = try reader.next(bytes, from: offset)
+        } catch {
+            throw ResponseViolation(error)
+        }
         self.mode = .chunks(reader)
         switch step {
         case .more: offset = bytes.byteCount

@@ -2,12 +2,13 @@ import ByteKernels
 import StreamTransport
 import Synchronization
 import WebSocketProtocol
+import WireText
 
 /// The client's opening handshake, on the loop (RFC 6455 §4.1).
 extension WebSocketTask {
     /// Bytes of a refusal's body that are kept.
     private static let responseBodyLimit = 16 << 10
-    /// Time for the body of a refusal after the judge's decision.
+    /// Time for the body of a refusal.
     private static let refusalBodyTimeout = Duration.seconds(1)
 
     /// Gives a task its opening that was made without, and starts it unless it is suspended.
@@ -98,8 +99,11 @@ extension WebSocketTask {
 
     private func refused(_ refusal: ResponseHead) {
         self.failure = .handshakeRefused(status: refusal.status)
-        // The body says why; as much of it as fits is kept until the server is done or the deadline comes.
-        if refusal.fields["Content-Length"] == "0" { self.endOpening(.handshakeRefused(status: refusal.status)) }
+        // The body says why; as much of it as fits is kept until it ends or the deadline comes.
+        let body = RefusalBody(refusal)
+        guard !body.isComplete else { return self.endOpening(.handshakeRefused(status: refusal.status)) }
+        self.client?.refusalBody = body
+        self.loop.arm(self.timer, after: min(self.options.handshakeTimeout, Self.refusalBodyTimeout), target: self)
     }
 
     /// Waits for the judgement without reading on, and without blaming the server for the time that takes.
@@ -121,8 +125,6 @@ extension WebSocketTask {
         guard let opening else {
             self.refused(refusal)
             guard self.machine.isOpening, let transport = self.transport else { return }
-            self.loop.arm(
-                self.timer, after: min(self.options.handshakeTimeout, Self.refusalBodyTimeout), target: self)
             transport.consumer = self
             return transport.resumeReading()
         }
@@ -139,13 +141,17 @@ extension WebSocketTask {
     }
 
     private func collectBody(_ bytes: RawSpan) -> Int {
-        let (body, announced) = self.published { published in
-            (published.responseBody, published.response?.fields["Content-Length"].flatMap { Int($0) } ?? .max)
+        guard var body = self.client?.refusalBody else { return bytes.byteCount }
+        var isFull = false
+        self.publish { published in
+            body.read(bytes) { content in
+                let room = Self.responseBodyLimit - published.responseBody.count
+                published.responseBody.append(content.extracting(0..<min(room, content.byteCount)))
+            }
+            isFull = published.responseBody.count >= Self.responseBodyLimit
         }
-        let room = Self.responseBodyLimit - body.count
-        self.publish { $0.responseBody.append(bytes.extracting(0..<min(room, bytes.byteCount))) }
-        let isFull = body.count + bytes.byteCount >= min(announced, Self.responseBodyLimit)
-        if isFull { self.endOpening(self.failure ?? .ended) }
+        self.client?.refusalBody = body
+        if isFull || body.isComplete { self.endOpening(self.failure ?? .ended) }
         return bytes.byteCount
     }
 
@@ -176,11 +182,69 @@ final class OpeningState {
     fileprivate var nonce: [UInt8] = []
     /// Bytes of the response's heads received so far.
     fileprivate var headBytes = 0
+    /// Where the body of a refusal is read to.
+    fileprivate var refusalBody: RefusalBody?
     /// Whether the judge's decision about the response is pending; nothing is read meanwhile.
     var isAwaitingDecision = false
 
     init(_ opening: ClientOpening) {
         self.opening = opening
+    }
+}
+
+/// Finds the content and the end of a refusal's body (RFC 9112 §6.3).
+private struct RefusalBody {
+    private enum Rest {
+        case bytes(Int)
+        case chunks(ChunkReader)
+        case untilEnd
+    }
+
+    /// Most consecutive bytes of chunk framing.
+    private static let framingLimit = 16 << 10
+
+    private var rest: Rest
+
+    init(_ head: ResponseHead) {
+        let codings = head.fields["Transfer-Encoding"]
+        if head.status == 204 || head.status == 304 {
+            self.rest = .bytes(0)
+        } else if let codings {
+            self.rest =
+                codings.matchesIgnoringCase("chunked") ? .chunks(ChunkReader(limit: Self.framingLimit)) : .untilEnd
+        } else {
+            self.rest = head.fields["Content-Length"].flatMap { Int($0) }.map { .bytes(max(0, $0)) } ?? .untilEnd
+        }
+    }
+
+    var isComplete: Bool { if case .bytes(0) = self.rest { true } else { false } }
+
+    /// - Parameter add: called with each piece of content.
+    mutating func read(_ bytes: RawSpan, _ add: (RawSpan) -> Void) {
+        switch self.rest {
+        case .untilEnd: add(bytes)
+        case .bytes(let count):
+            let taken = min(count, bytes.byteCount)
+            add(bytes.extracting(0..<taken))
+            self.rest = .bytes(count - taken)
+        case .chunks(var reader): self.read(bytes, with: &reader, add)
+        }
+    }
+
+    private mutating func read(_ bytes: RawSpan, with reader: inout ChunkReader, _ add: (RawSpan) -> Void) {
+        var offset = 0
+        while offset < bytes.byteCount {
+            // What cannot be read, and what follows the last chunk, says nothing of the refusal.
+            guard let step = try? reader.next(bytes, from: offset) else { return self.rest = .bytes(0) }
+            switch step {
+            case .more: offset = bytes.byteCount
+            case .trailers: return self.rest = .bytes(0)
+            case .content(let range):
+                add(bytes.extracting(range))
+                offset = range.upperBound
+            }
+        }
+        self.rest = .chunks(reader)
     }
 }
 

@@ -52,6 +52,32 @@ struct OpeningHandshakeTests {
         meeting.finish()
     }
 
+    /// RFC 9112 §7.1. The server keeps the connection.
+    @Test(arguments: TransportTestbed.Kind.allCases)
+    func chunkedBodyEndsWithItsLastChunk(_ kind: TransportTestbed.Kind) throws {
+        let meeting = try WebSocketMeeting(kind)
+        let diary = WebSocketDiary()
+        let (task, peer) = try self.asking(meeting, diary)
+        peer.send("HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n8\r\nno such \r\n6;a=b\r\nthing\n")
+        peer.send("\r\n0\r\n\r\n")
+        #expect(meeting.run { diary.end != nil })
+        #expect(diary.end?.failure == .handshakeRefused(status: 404))
+        #expect(task.responseBody == Array("no such thing\n".utf8))
+        meeting.finish()
+    }
+
+    /// RFC 9112 §6.3.
+    @Test(arguments: ["204 No Content", "304 Not Modified", "404 Not Found\r\nContent-Length: 00"])
+    func refusalWithoutABodyEndsAtOnce(_ head: String) throws {
+        let meeting = try WebSocketMeeting(.sockets)
+        let diary = WebSocketDiary()
+        let (task, peer) = try self.asking(meeting, diary)
+        peer.send("HTTP/1.1 \(head)\r\n\r\n")
+        #expect(meeting.run { diary.end != nil })
+        #expect(task.response?.status == Int(head.prefix(3)) && task.responseBody.isEmpty)
+        meeting.finish()
+    }
+
     @Test func aBodyWithoutLengthEndsWithTheConnection() throws {
         let meeting = try WebSocketMeeting(.simulation)
         let diary = WebSocketDiary()

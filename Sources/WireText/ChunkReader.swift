@@ -40,7 +40,7 @@ package struct ChunkReader {
     }
 
     /// Reads `bytes` from `offset` on, up to content or to the trailers.
-    package mutating func next(_ bytes: RawSpan, from offset: Int) throws(ResponseViolation) -> Step {
+    package mutating func next(_ bytes: RawSpan, from offset: Int) throws(ChunkViolation) -> Step {
         var index = offset
         while index < bytes.byteCount {
             switch self.state {
@@ -61,7 +61,7 @@ package struct ChunkReader {
         return .content(start..<(start + count))
     }
 
-    private mutating func consume(_ byte: UInt8) throws(ResponseViolation) {
+    private mutating func consume(_ byte: UInt8) throws(ChunkViolation) {
         self.framingBytes += 1
         guard self.framingBytes <= self.limit else { throw .framingWithoutContent }
         switch self.state {
@@ -84,10 +84,10 @@ package struct ChunkReader {
         }
     }
 
-    private mutating func consumeSize(_ byte: UInt8, _ digits: Int) throws(ResponseViolation) {
-        if let value = Self.value(byte) {
+    private mutating func consumeSize(_ byte: UInt8, _ digits: Int) throws(ChunkViolation) {
+        if let value = byte.hexadecimalValue {
             guard self.chunkSize <= Int64.max >> 4 else { throw .chunk }
-            self.chunkSize = self.chunkSize << 4 | value
+            self.chunkSize = self.chunkSize << 4 | Int64(value)
             return self.state = .size(digits: 1)
         }
         guard digits > 0 else { throw .chunk }
@@ -100,7 +100,7 @@ package struct ChunkReader {
         }
     }
 
-    private mutating func consumeExtension(_ byte: UInt8) throws(ResponseViolation) {
+    private mutating func consumeExtension(_ byte: UInt8) throws(ChunkViolation) {
         switch byte {
         case 0x0D: self.state = .sizeEnd
         case 0x0A: throw .bareLineBreak
@@ -110,12 +110,14 @@ package struct ChunkReader {
         }
     }
 
-    /// The value of a hexadecimal digit.
-    private static func value(_ byte: UInt8) -> Int64? {
-        switch byte {
-        case 0x30...0x39: Int64(byte) - 0x30
-        case 0x41...0x46, 0x61...0x66: Int64(byte | 0x20) - 0x57
-        default: nil
-        }
-    }
+}
+
+/// Why chunked content cannot be read.
+package enum ChunkViolation: Error, Sendable, Hashable {
+    /// A malformed size, or a missing line end.
+    case chunk
+    /// A CR without LF, or an LF without CR.
+    case bareLineBreak
+    /// More consecutive bytes of framing than the limit.
+    case framingWithoutContent
 }

@@ -1,6 +1,6 @@
 import ByteKernels
-import HTTPTransport
 import Testing
+import WireText
 
 @Suite("Chunked content, RFC 9112 §7.1")
 struct ChunkReaderTests {
@@ -11,7 +11,7 @@ struct ChunkReaderTests {
     }
 
     /// Reads the text in pieces of `size` bytes.
-    private func read(_ text: String, pieces size: Int = .max, limit: Int = 100) throws(ResponseViolation) -> Body {
+    private func read(_ text: String, pieces size: Int = .max, limit: Int = 100) throws(ChunkViolation) -> Body {
         var reader = ChunkReader(limit: limit)
         var body = Body()
         let bytes = Array(text.utf8)
@@ -58,22 +58,22 @@ struct ChunkReaderTests {
     }
 
     @Test(arguments: [
-        ("x\r\n", ResponseViolation.chunk), ("\r\n", .chunk), ("-1\r\n", .chunk), ("0x5\r\n", .chunk),
+        ("x\r\n", ChunkViolation.chunk), ("\r\n", .chunk), ("-1\r\n", .chunk), ("0x5\r\n", .chunk),
         (" 5\r\n", .chunk), ("5 \r\n", .chunk), ("5 x\r\n", .chunk), ("5;a\u{0}\r\n", .chunk),
         ("8000000000000000\r\n", .chunk), ("FFFFFFFFFFFFFFFFF\r\n", .chunk), ("1\r\nab", .chunk),
         ("5\nhello\n", .bareLineBreak), ("5;a\nhello\n", .bareLineBreak), ("5\rx", .bareLineBreak),
         ("1\r\na\rx", .bareLineBreak),
     ])
-    func ambiguousChunkIsRefused(_ text: String, _ violation: ResponseViolation) {
+    func ambiguousChunkIsRefused(_ text: String, _ violation: ChunkViolation) {
         #expect(throws: violation) { try self.read(text) }
         #expect(throws: violation) { try self.read(text, pieces: 1) }
     }
 
     @Test func framingWithoutContentIsBounded() throws {
-        #expect(throws: ResponseViolation.framingWithoutContent) {
+        #expect(throws: ChunkViolation.framingWithoutContent) {
             try self.read("1;" + String(repeating: "a", count: 200))
         }
-        #expect(throws: ResponseViolation.framingWithoutContent) { try self.read(String(repeating: "0", count: 200)) }
+        #expect(throws: ChunkViolation.framingWithoutContent) { try self.read(String(repeating: "0", count: 200)) }
         let small = String(repeating: "1;aaaaaaaaaa\r\nx\r\n", count: 50)
         #expect(try self.read(small).content.utf8.count == 50)
     }
