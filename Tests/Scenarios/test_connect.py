@@ -170,6 +170,8 @@ def test_the_handshake_carries_headers_origin_and_subprotocols(client, listener,
     ("404 Not Found", "", "no such room\nat all", ['404 Not Found: "no such room at all"', "check the path"]),
     ("401 Unauthorized", "", "", ["401 Unauthorized;", "Authorization"]),
     ("301 Moved", "Location: ws://elsewhere.test/\r\n", "", ["301 Moved", "ws://elsewhere.test/"]),
+    ("307 Temporary Redirect", "Location: https://elsewhere.test/a\r\n", "", ["307 Temporary", "try wss://elsewhere.test/a instead"]),
+    ("426 Upgrade Required", "Sec-WebSocket-Version: 8\r\n", "", ["426 Upgrade", "another version of WebSocket"]),
     ("503 Busy", "Retry-After: 7\r\n", "\x1b[31mred", ["503 Busy", "in 7 s", "\\u{1B}[31mred"])])
 def test_a_refusal_exits_77_with_status_reason_and_body(client, listener, status, fields, body, words):
     one = client(listener.url("ws", "/"))

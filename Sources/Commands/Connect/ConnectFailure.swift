@@ -88,14 +88,21 @@ extension ConnectFailure {
 
     private static func remedy(_ refusal: ResponseHead) -> String {
         switch refusal.status {
-        case 300...399: "try \(refusal.fields["Location"] ?? "another URL") instead"
+        case 304: "run with -v to see the response header"
+        case 300...399: "try \(refusal.fields["Location"].map(Self.target) ?? "another URL") instead"
         case 401, 407: "pass credentials, like -H 'Authorization: Bearer …'"
         case 403: "try an --origin that the server allows, or credentials with -H"
         case 404: "check the path"
+        case 426 where refusal.fields["Sec-WebSocket-Version"] != nil: "the server wants another version of WebSocket"
         case 200...299, 405, 426: "this path answers plain HTTP: check the path"
         case 429, 503: "try again \(refusal.fields["Retry-After"].map { "in \($0) s" } ?? "later")"
         default: "run with -v to see the response header"
         }
+    }
+
+    /// The target of a redirect, as `connect` takes it.
+    private static func target(_ location: String) -> String {
+        location.lowercased().hasPrefix("http") ? "ws\(location.dropFirst("http".count))" : location
     }
 
     private static func remedy(_ kind: TransportError.Kind, reaching url: EndpointURL) -> String {
