@@ -134,6 +134,26 @@ def test_two_pages_talk_and_see_each_other(page, chromium):
     run(body())
 
 
+def test_message_of_any_form_breaks_nothing(page, chromium, service):
+    odd = {"toString": 1, "valueOf": 1}
+
+    async def body():
+        async with Browser(chromium) as browser:
+            service.publish("lobby", {"text": "old", "name": odd, "sent": odd})
+            service.publish("lobby", {"text": "said before", "name": "Eve"})
+            one = await browser.open(page)
+            await enter(one, "Ada")
+            await one.until(state("^Connected"))
+            await one.until(heard("said before"))
+            await one.until(f"{lines('people')}.join() === 'Ada'")
+            for data in ({"text": odd, "name": odd, "sent": odd}, {"entered": True, "name": odd}, odd, None, 7, [odd]):
+                service.publish("lobby", data)
+            service.publish("lobby", {"text": "said after", "name": "Eve"})
+            await one.until(heard("said after"))
+            assert one.complaints == []
+    run(body())
+
+
 def test_lost_connection_misses_nothing(page, chromium, service):
     async def body():
         async with Browser(chromium) as browser:
@@ -352,6 +372,47 @@ def test_script_bears_calls_at_any_time(whole, chromium):
             assert one.complaints == []
             return answer
     assert run(body()) == [["not connected", "connected", "hello", "disconnected"], 0]
+
+
+def test_handler_that_throws_loses_no_message(whole, chromium):
+    url, _ = whole
+    script = f"""
+        (async () => {{
+            const {{ Chat }} = await import('{url}sluice-chat.js');
+            const seen = [], errors = [];
+            window.addEventListener('error', event => {{ errors.push(event.message); event.preventDefault(); }});
+            const chat = new Chat('/connection/websocket');
+            const entered = () => new Promise(done => room.onsubscribed = done);
+            const room = chat.subscribe('a', {{
+                onmessage: ({{ data }}) => {{
+                    seen.push(data);
+                    if (data === 0) throw new Error('mistake');
+                }},
+                onerror: error => seen.push(error.message),
+            }});
+            await entered();
+            await room.publish('first');
+            chat.disconnect();
+            const other = new Chat('/connection/websocket');
+            const writer = await new Promise(done => {{
+                const writer = other.subscribe('a', {{ onsubscribed: () => done(writer) }});
+            }});
+            for (let number = 0; number < 5; number++) await writer.publish(number);
+            const back = entered();
+            chat.connect();
+            const how = await back;
+            await writer.publish('later');
+            while (seen.at(-1) !== 'later') await new Promise(requestAnimationFrame);
+            chat.disconnect();
+            other.disconnect();
+            return [seen, how.recovered, errors.map(text => text.includes('mistake'))];
+        }})()"""
+
+    async def body():
+        async with Browser(chromium) as browser:
+            one = await browser.open(url)
+            return await one.evaluate(script)
+    assert run(body()) == [["first", 0, 1, 2, 3, 4, "later"], True, [True]]
 
 
 # -- people

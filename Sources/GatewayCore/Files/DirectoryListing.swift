@@ -7,7 +7,7 @@ struct DirectoryListing {
 
     let fields = [
         FieldLine("Content-Type", "text/html; charset=utf-8"), FieldLine("X-Content-Type-Options", "nosniff"),
-        FieldLine("Content-Security-Policy", "default-src 'none'"),
+        FieldLine("Content-Security-Policy", "default-src 'none'; img-src data:"),
     ]
 
     /// - Parameter isWhole: whether the directory has no more names.
@@ -22,7 +22,7 @@ struct DirectoryListing {
         self.text = """
             <!DOCTYPE html>
             <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-            <meta name="color-scheme" content="light dark"><title>\(title)</title></head><body><h1>\(title)</h1><ul>
+            <link rel="icon" href="data:,"><meta name="color-scheme" content="light dark"><title>\(title)</title></head><body><h1>\(title)</h1><ul>
             \(rows.joined(separator: "\n"))
             </ul>\(note)</body></html>
 
@@ -32,7 +32,7 @@ struct DirectoryListing {
     private static func row(_ name: String) -> String {
         // A reference without `./` could be read as one with a scheme.
         let link = PercentCoding.encoded(name) { $0.isUnreserved || $0 == UInt8(ascii: "/") }
-        return "<li><a href=\"./\(link)\">\(Self.escaped(name))</a></li>"
+        return "<li><bdi><a href=\"./\(link)\">\(Self.escaped(name))</a></bdi></li>"
     }
 
     private static func escaped(_ text: String) -> String {

@@ -21,6 +21,15 @@ enum ChatScript {
          * published meanwhile arrives first. If the server no longer has it, `onsubscribed` has `recovered: false`.
          * Close codes 3500 to 3999 and 4500 to 4999 mean that the server wants no new connection.
          */
+        // A program's handler that throws is reported, and ends nothing here.
+        function run(owner, name, ...values) {
+          try {
+            owner[name]?.(...values);
+          } catch (error) {
+            globalThis.reportError ? reportError(error) : console.error(error);
+          }
+        }
+
         export class Chat {
           /**
            * Connects at once.
@@ -79,7 +88,7 @@ enum ChatScript {
             const id = ++this.number;
             this.#send({ id, [method]: parameters });
             return new Promise((resolve, reject) => {
-              const fail = message => this.replies.delete(id) && reject({ code: 0, message, temporary: true });
+              const fail = message => this.replies.delete(id) && reject({ code: 0, message, temporary: true, wasSent: true });
               const timer = setTimeout(fail, this.options.timeout, 'no reply in time');
               this.replies.set(id, { method, resolve, reject, fail, timer });
             });
@@ -132,8 +141,8 @@ enum ChatScript {
             if (disconnect) this.#lost(this.socket, disconnect.code, disconnect.reason);
             else if (!room) return;
             else if (pub) room.deliver(pub);
-            else if (join) room.onjoin?.(join.info);
-            else if (leave) room.onleave?.(leave.info);
+            else if (join) run(room, 'onjoin', join.info);
+            else if (leave) run(room, 'onleave', leave.info);
             else if (unsubscribe) room.left(unsubscribe);
           }
 
@@ -169,7 +178,7 @@ enum ChatScript {
 
           #become(state, why) {
             this.state = state;
-            this.onstate?.(state, why);
+            run(this, 'onstate', state, why);
           }
         }
 
@@ -220,7 +229,7 @@ enum ChatScript {
               for (const publication of result.publications ?? []) this.deliver(publication);
               this.offset = Math.max(this.offset ?? 0, result.offset ?? 0);
               if (result.recoverable) this.epoch = result.epoch ?? '';
-              this.onsubscribed?.({ recovered, wasRecovering: 'recover' in place });
+              run(this, 'onsubscribed', { recovered, wasRecovering: 'recover' in place });
               for (const publication of early) this.deliver(publication);
             } catch (error) {
               this.inside = false;
@@ -228,7 +237,7 @@ enum ChatScript {
               if (!this.isWanted) return;
               // 112: the place is no longer known.
               if (error.code === 112) this.epoch = undefined;
-              else if (!error.temporary) return this.onerror?.(error);
+              else if (!error.temporary) return run(this, 'onerror', error);
               if (this.chat.state === 'connected') setTimeout(() => this.again(), this.chat.options.minDelay);
             }
           }
@@ -243,7 +252,7 @@ enum ChatScript {
               if (publication.offset <= (this.offset ?? 0)) return;
               this.offset = publication.offset;
             }
-            this.onmessage?.(publication);
+            run(this, 'onmessage', publication);
           }
 
           // 2500 and above: the server advises to enter again.
@@ -251,7 +260,7 @@ enum ChatScript {
             this.inside = false;
             if (code >= 2500) return this.again();
             this.chat.rooms.delete(this.channel);
-            this.onerror?.({ code, message: reason });
+            run(this, 'onerror', { code, message: reason });
           }
         }
 

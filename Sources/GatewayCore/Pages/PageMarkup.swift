@@ -24,7 +24,8 @@ enum PageMarkup {
           </div>
           <p class="hint">Open this page in a second window, and talk to yourself. A lost connection loses nothing.</p>
           <form id="enter" class="row">
-            <label>Your name <input id="name" required maxlength="40" autocomplete="nickname"></label>
+            <label>Your name <input id="name" required maxlength="40" autocomplete="nickname" dir="auto"
+              pattern=".*\S.*" title="A name with at least one visible character"></label>
             <label>Room <input id="room" required maxlength="64" value="lobby" pattern="[A-Za-z0-9._\-]+"
               title="Letters, digits, dots, hyphens and underscores" autocapitalize="none" spellcheck="false"></label>
             <button>Enter</button>
@@ -38,7 +39,7 @@ enum PageMarkup {
             <ol id="messages" class="log" role="log" aria-label="Messages" tabindex="0"></ol>
             <form id="say" class="row">
               <label class="wide">Message
-                <input id="message" maxlength="2000" autocomplete="off" enterkeyhint="send"></label>
+                <input id="message" maxlength="2000" autocomplete="off" enterkeyhint="send" dir="auto"></label>
               <button>Send</button>
             </form>
           </div>
@@ -49,7 +50,7 @@ enum PageMarkup {
           </div>
           <p class="hint">Every message to <code>/echo</code> comes back as it was sent.</p>
           <form id="text" class="row">
-            <label class="wide">Text <input id="text-value" value="Hello" autocomplete="off"></label>
+            <label class="wide">Text <input id="text-value" value="Hello" autocomplete="off" dir="auto"></label>
             <button>Send text</button>
           </form>
           <form id="binary" class="row">

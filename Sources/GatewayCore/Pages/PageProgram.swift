@@ -9,6 +9,8 @@ enum PageProgram {
         function element(name, text, className) {
           const made = document.createElement(name);
           if (text !== undefined) made.textContent = text;
+          // Text of others has its own direction, and does not turn its surroundings.
+          made.dir = 'auto';
           if (className) made.className = className;
           return made;
         }
@@ -43,9 +45,12 @@ enum PageProgram {
           }
         }
 
+        // Anything may be in the place of a text.
+        const textOf = value => (typeof value === 'string' ? value : JSON.stringify(value) ?? '');
+
         const nameOf = info => {
-          const name = names.get(info?.client) ?? info?.conn_info?.name ?? info?.user;
-          return String(name || `guest ${String(info?.client ?? '').slice(0, 4)}`).slice(0, 60);
+          const name = [names.get(info?.client), info?.conn_info?.name, info?.user].find(one => one && one !== '');
+          return textOf(name ?? `guest ${textOf(info?.client).slice(0, 4)}`).slice(0, 60);
         };
 
         function showPeople() {
@@ -53,34 +58,36 @@ enum PageProgram {
           $('people').replaceChildren(...present.map(name => element('li', name)));
         }
 
-        function note(text) {
-          append($('messages'), element('li', text, 'note'));
+        function note(text, name) {
+          const item = element('li', text, 'note');
+          if (name !== undefined) item.prepend(element('bdi', name));
+          append($('messages'), item);
         }
 
         function showMessage({ data, info }) {
-          if (info?.client && data?.name) {
+          if (info?.client && data?.name && typeof data.name === 'string') {
             names.set(info.client, data.name);
             showPeople();
           }
           // Who enters says so, as nothing else tells the names of guests.
-          if (typeof data?.entered === 'boolean') return data.entered && note(`${nameOf(info)} entered`);
+          if (typeof data?.entered === 'boolean') return data.entered && note(' entered', nameOf(info));
           const isOwn = Boolean(chat.client) && info?.client === chat.client;
           const item = element('li', undefined, isOwn ? 'own' : '');
-          item.append(element('strong', String(data?.name ?? nameOf(info)).slice(0, 60)));
-          const sent = new Date(Number(data?.sent));
+          item.append(element('strong', textOf(data?.name ?? nameOf(info)).slice(0, 60)), ' ');
+          const sent = new Date(typeof data?.sent === 'number' ? data.sent : NaN);
           if (!Number.isNaN(sent.getTime())) {
             const time = element('time', sent.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' }));
             time.dateTime = sent.toISOString();
             item.append(time);
           }
-          item.append(element('p', String(data?.text ?? JSON.stringify(data))));
+          item.append(element('p', textOf(data?.text ?? data)));
           append($('messages'), item);
         }
 
         async function entered({ recovered, wasRecovering }) {
           const current = room;
           show('chat-state', 'Connected', 'good');
-          if (wasRecovering && !recovered) note('The connection was lost for long: some messages may be missing.');
+          if (wasRecovering && !recovered) note('The room does not have all of what you missed: some messages may be missing.');
           try {
             if (!wasRecovering) {
               const { publications = [] } = await current.history({ limit: 50, reverse: true });
@@ -123,7 +130,7 @@ enum PageProgram {
             onleave: info => {
               if (!people.delete(info.client)) return;
               showPeople();
-              note(`${nameOf(info)} left`);
+              note(' left', nameOf(info));
             },
             onsubscribed(event) {
               this.entryOffset ??= this.offset;
@@ -141,7 +148,6 @@ enum PageProgram {
           event.preventDefault();
           const name = $('name').value.trim();
           const channel = $('room').value.trim();
-          if (!name) return $('name').focus();
           stored('name', name);
           history.replaceState(null, '', `#${channel}`);
           $('room-title').textContent = `Room ${channel}`;
@@ -169,6 +175,8 @@ enum PageProgram {
           try {
             await room.publish({ text, name: $('name').value.trim(), sent: Date.now() });
           } catch (error) {
+            // A message whose answer did not come may have arrived.
+            if (error.wasSent) return note(`No answer from the server: “${text}” may have arrived or not.`);
             if (!field.value) field.value = text;
             note(`Not sent: ${error.message}. Try again.`);
           }
@@ -181,7 +189,7 @@ enum PageProgram {
 
         function echoed(text, side) {
           const item = element('li', text);
-          if (side) item.append(element('span', side, 'side'));
+          if (side) item.append(' ', element('span', side, 'side'));
           append($('echoes'), item);
         }
 
@@ -254,8 +262,11 @@ enum PageProgram {
           }
         });
 
+        // Not disabled meanwhile, which would take the focus away.
+        let isMeasuring = false;
         $('measure').addEventListener('click', async () => {
-          $('measure').disabled = true;
+          if (isMeasuring) return;
+          isMeasuring = true;
           $('times').textContent = 'Measuring';
           try {
             const times = [];
@@ -266,7 +277,7 @@ enum PageProgram {
           } catch (error) {
             $('times').textContent = `Connection ${error.message}`;
           }
-          $('measure').disabled = false;
+          isMeasuring = false;
         });
 
         $('close').addEventListener('submit', async event => {
