@@ -48,7 +48,7 @@ struct AttachCommand: AsyncParsableCommand {
               78   a certificate, token or other file is missing or invalid
               79   TLS with the control plane failed
               80   the peer closed with a code other than 1000 or 1001, which is printed
-              81   the connection is relayed or another node's, or another client is attached
+              81   the connection is relayed, another node's, or attached already
               130  interrupted twice
             """)
 
