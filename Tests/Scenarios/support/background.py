@@ -276,7 +276,8 @@ class Background:
     def end(self):
         """Ends what still runs: first the programs, which would start another daemon. No daemon may have trapped."""
         def is_over():
-            running = [*self.programs(), *([self.daemon] if self.daemon else [])]
+            # Read once: the daemon may end at any time.
+            running = [number for number in (*self.programs(), self.daemon) if number]
             for number in running:
                 try:
                     os.kill(number, signal.SIGKILL)
