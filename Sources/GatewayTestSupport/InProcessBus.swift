@@ -47,7 +47,7 @@ package final class InProcessNetwork: Sendable {
         set { self.state.withLock { $0.isAway = newValue } }
     }
 
-    /// Nobody gets the names of the nodes before the server that connects the nodes is no longer frozen.
+    /// While frozen, requests for the names of the nodes wait.
     package func setFrozen(_ isFrozen: Bool) {
         let callers = self.state.withLock { state in
             state.isFrozen = isFrozen

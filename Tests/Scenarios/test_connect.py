@@ -171,6 +171,8 @@ def test_the_handshake_carries_headers_origin_and_subprotocols(client, listener,
     ("401 Unauthorized", "", "", ["401 Unauthorized;", "Authorization"]),
     ("301 Moved", "Location: ws://elsewhere.test/\r\n", "", ["301 Moved", "ws://elsewhere.test/"]),
     ("307 Temporary Redirect", "Location: https://elsewhere.test/a\r\n", "", ["307 Temporary", "try wss://elsewhere.test/a instead"]),
+    ("302 Found", "Location: http-docs/a\r\n", "", ["302 Found", "try http-docs/a instead"]),
+    ("304 Not Modified", "", "", ["304 Not Modified", "run with -v"]),
     ("426 Upgrade Required", "Sec-WebSocket-Version: 8\r\n", "", ["426 Upgrade", "another version of WebSocket"]),
     ("503 Busy", "Retry-After: 7\r\n", "\x1b[31mred", ["503 Busy", "in 7 s", "\\u{1B}[31mred"])])
 def test_a_refusal_exits_77_with_status_reason_and_body(client, listener, status, fields, body, words):

@@ -88,8 +88,8 @@ extension ConnectFailure {
 
     private static func remedy(_ refusal: ResponseHead) -> String {
         switch refusal.status {
-        case 304: "run with -v to see the response header"
-        case 300...399: "try \(refusal.fields["Location"].map(Self.target) ?? "another URL") instead"
+        case 300...399 where refusal.fields["Location"] != nil:
+            "try \(Self.target(refusal.fields["Location"] ?? "")) instead"
         case 401, 407: "pass credentials, like -H 'Authorization: Bearer …'"
         case 403: "try an --origin that the server allows, or credentials with -H"
         case 404: "check the path"
@@ -102,7 +102,8 @@ extension ConnectFailure {
 
     /// The target of a redirect, as `connect` takes it.
     private static func target(_ location: String) -> String {
-        location.lowercased().hasPrefix("http") ? "ws\(location.dropFirst("http".count))" : location
+        let isHTTP = ["http://", "https://"].contains { location.lowercased().hasPrefix($0) }
+        return isHTTP ? "ws\(location.dropFirst("http".count))" : location
     }
 
     private static func remedy(_ kind: TransportError.Kind, reaching url: EndpointURL) -> String {

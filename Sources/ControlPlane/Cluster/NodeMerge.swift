@@ -50,7 +50,7 @@ struct NodeAnswers: Sendable {
         self.replies.compactMap { node, reply in reply.decoded(type).map { (node, $0) } }
     }
 
-    /// The response if no node did what was asked; `nil` if one did.
+    /// The response if every node refused the request or did not answer; `nil` if at least one performed it.
     /// - Throws: why the first node did not answer.
     func responseOfNone() throws(ControlProblem) -> Response? {
         guard self.replies.isEmpty else { return nil }

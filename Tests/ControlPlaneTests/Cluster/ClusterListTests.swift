@@ -113,7 +113,7 @@ struct ClusterListTests {
         try await LoopbackCluster.run(["a", "b"], limits: { $0.lookupTimeout = .milliseconds(20) }) { cluster in
             let a = try cluster.node("a")
             // The names that it knows from now on.
-            while try await a.get("/v1/nodes").json["items"]?.items.count != 2 {}
+            try await a.wait { try await a.get("/v1/nodes").json["items"]?.items.count == 2 }
             cluster.network.setFrozen(true)
             defer { cluster.network.setFrozen(false) }
             cluster.network.setSilent("b", true)
