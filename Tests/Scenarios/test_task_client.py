@@ -164,7 +164,8 @@ def samples(size, seed=1):
     (["--peer-window", 11],
      "permessage-deflate; server_max_window_bits=11; client_max_window_bits, permessage-deflate; client_max_window_bits"),
     (["--no-context-takeover"],
-     "permessage-deflate; server_no_context_takeover; client_no_context_takeover; client_max_window_bits")])
+     "permessage-deflate; server_no_context_takeover; client_no_context_takeover; client_max_window_bits, "
+     "permessage-deflate; client_no_context_takeover; client_max_window_bits")])
 def test_the_offer_has_the_requested_parameters(echo_client, words, offer):
     client, peer = echo_client("--deflate", *words)
     made = [parse_extension(each) for each in peer.request.header("Sec-WebSocket-Extensions").split(",")]
@@ -206,9 +207,10 @@ def test_a_window_of_8_bits_is_honored(echo_client):
     client.report()
 
 
-def test_offered_parameters_of_the_client_bind_it_without_being_repeated(echo_client):
-    client, peer = echo_client(
-        "--deflate", "--own-window", 9, "--no-context-takeover", extensions="permessage-deflate; server_no_context_takeover")
+# The second answer is that of servers which can do nothing else.
+@pytest.mark.parametrize("answer", ["permessage-deflate; server_no_context_takeover", "permessage-deflate"])
+def test_offered_parameters_of_the_client_bind_it_without_being_repeated(echo_client, answer):
+    client, peer = echo_client("--deflate", "--own-window", 9, "--no-context-takeover", extensions=answer)
     peer.theirs_bits, peer.theirs_fresh = 9, True
     for _ in range(3):
         peer.write_compressed(BINARY, samples(70_000))
@@ -239,10 +241,10 @@ def test_a_forbidden_extension_response_fails_the_opening(task_client, listener,
     assert not report["opened"] and report["failure"] and report["status"] == 101, report
 
 
-def test_a_response_without_the_required_parameter_fails_the_opening(task_client, listener):
-    client = task_client("echo", listener.url("ws", "/"), "--deflate", "--no-context-takeover")
+def test_a_response_beyond_the_offered_limit_fails_the_opening(task_client, listener):
+    client = task_client("echo", listener.url("ws", "/"), "--deflate", "--own-window", 10)
     peer, asked = listener.accept_request()
-    peer.send(switching(asked, "Sec-WebSocket-Extensions: permessage-deflate"))
+    peer.send(switching(asked, "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits=11"))
     peer.expect_any_end()
     peer.close()
     assert not client.report()["opened"]

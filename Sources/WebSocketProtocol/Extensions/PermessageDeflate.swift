@@ -238,16 +238,24 @@ public struct DeflatePolicy: Equatable, Sendable {
 
     /// A client's offers in order of preference.
     ///
-    /// If a limit of the peer's window is not required, a second offer omits it, for servers that cannot limit theirs.
+    /// If a limit of the peer's window is not required, a further offer omits it, for servers that cannot limit theirs, and the
+    /// last one lets the server keep its context, for servers that can do nothing else.
     public var offers: [PermessageDeflateOffer] {
         let wanted = PermessageDeflateOffer(
             serverNoContextTakeover: !self.peerContextTakeover, clientNoContextTakeover: !self.ownContextTakeover,
             serverMaxWindowBits: self.peerWindowBits < 15 ? self.peerWindowBits : nil,
             clientWindow: self.ownWindowBits < 15 ? .limited(self.ownWindowBits) : .limitable)
-        guard wanted.serverMaxWindowBits != nil, !self.requiresPeerWindow else { return [wanted] }
+        var offers = [wanted]
         var fallback = wanted
-        fallback.serverMaxWindowBits = nil
-        return [wanted, fallback]
+        if wanted.serverMaxWindowBits != nil, !self.requiresPeerWindow {
+            fallback.serverMaxWindowBits = nil
+            offers.append(fallback)
+        }
+        if wanted.serverNoContextTakeover {
+            fallback.serverNoContextTakeover = false
+            offers.append(fallback)
+        }
+        return offers
     }
 
     /// A server's response to the first acceptable offer.
