@@ -11,13 +11,15 @@ package struct MessageDigest: Sendable {
         case md5
         case sha1
         case sha256
+        /// SHA-512/256, which is not SHA-512 cut to 256 bits (FIPS 180-4 §6.7).
+        case sha512Truncated
 
         /// Length of the digest in bytes.
         package var byteCount: Int {
             switch self {
             case .md5: 16
             case .sha1: 20
-            case .sha256: 32
+            case .sha256, .sha512Truncated: 32
             }
         }
 
@@ -26,6 +28,7 @@ package struct MessageDigest: Sendable {
             case .md5: "MD5"
             case .sha1: "SHA1"
             case .sha256: "SHA256"
+            case .sha512Truncated: "SHA512-256"
             }
         }
 
@@ -34,6 +37,7 @@ package struct MessageDigest: Sendable {
             case .md5: .md5
             case .sha1: .sha1
             case .sha256: .sha256
+            case .sha512Truncated: .sha512Truncated
             }
         }
     }
@@ -70,6 +74,7 @@ package struct MessageDigest: Sendable {
     static let md5 = Implementation(.md5)
     static let sha1 = Implementation(.sha1)
     static let sha256 = Implementation(.sha256)
+    static let sha512Truncated = Implementation(.sha512Truncated)
 
     /// Immutable: any thread may use it.
     nonisolated(unsafe) let handle: OpaquePointer?

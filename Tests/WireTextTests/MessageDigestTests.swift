@@ -57,7 +57,18 @@ struct MessageDigestTests {
         #expect(self.digest(text, .sha256) == digest)
     }
 
-    @Test(arguments: [MessageDigest.Algorithm.md5, .sha1, .sha256])
+    @Test(arguments: [
+        ("abc", "53048e2681941ef99b2e29b76b4c7dabe4c2d0c634fc6d46e0e2f13107e7af23"),
+        (
+            "abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqrlmnopqrsmnopqrstnopqrstu",
+            "3928e184fb8690f840da3988121d31be65cb9d3ef83ee6146feac861e19b563a"
+        ),
+    ])
+    func sha512Of256BitsHasTheValuesOfTheStandard(_ text: String, _ digest: String) {
+        #expect(self.digest(text, .sha512Truncated) == digest)
+    }
+
+    @Test(arguments: [MessageDigest.Algorithm.md5, .sha1, .sha256, .sha512Truncated])
     func splitMakesNoDifference(_ algorithm: MessageDigest.Algorithm) {
         for seed in 0..<40 as Range<UInt64> {
             var generator = SeededGenerator(seed: seed)
@@ -68,7 +79,7 @@ struct MessageDigestTests {
         }
     }
 
-    @Test(arguments: [MessageDigest.Algorithm.md5, .sha1, .sha256])
+    @Test(arguments: [MessageDigest.Algorithm.md5, .sha1, .sha256, .sha512Truncated])
     func copyIsIndependentOfItsOriginal(_ algorithm: MessageDigest.Algorithm) {
         var original = MessageDigest(algorithm)
         original.update("ab".utf8.span.bytes)

@@ -192,6 +192,7 @@ package struct DigestAlgorithm: Equatable, Sendable {
     package enum Hash: Equatable, Sendable {
         case md5
         case sha256
+        case sha512Truncated
     }
 
     package let hash: Hash
@@ -209,6 +210,8 @@ package struct DigestAlgorithm: Equatable, Sendable {
         case "md5-sess": (self.hash, self.isSession) = (.md5, true)
         case "sha-256": (self.hash, self.isSession) = (.sha256, false)
         case "sha-256-sess": (self.hash, self.isSession) = (.sha256, true)
+        case "sha-512-256": (self.hash, self.isSession) = (.sha512Truncated, false)
+        case "sha-512-256-sess": (self.hash, self.isSession) = (.sha512Truncated, true)
         default: return nil
         }
     }
@@ -245,6 +248,7 @@ package struct DigestHasher: Sendable {
         switch hash {
         case .md5: self.digest = MessageDigest(.md5)
         case .sha256: self.digest = MessageDigest(.sha256)
+        case .sha512Truncated: self.digest = MessageDigest(.sha512Truncated)
         }
     }
 

@@ -60,7 +60,7 @@ struct ChallengeTests {
     @Test func strongestChallengeIsAnsweredFirst() {
         let challenges = Challenge.parse([
             "Basic realm=a", "Bearer", "Digest realm=a, nonce=b, algorithm=SHA-256",
-            "Digest realm=a, nonce=b", "Digest realm=a, nonce=b, algorithm=SHA-512-256", "Negotiate", "NTLM", "Basic",
+            "Digest realm=a, nonce=b", "Digest realm=a, nonce=b, algorithm=SHA-512", "Negotiate", "NTLM", "Basic",
         ])
         let all: Set<AuthenticationScheme> = [.basic, .digest, .ntlm, .negotiate]
         #expect(

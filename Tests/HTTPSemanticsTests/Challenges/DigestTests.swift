@@ -44,6 +44,14 @@ struct DigestTests {
     @Test(arguments: [
         ("qop=\"auth,auth-int\"", "6629fae49393a05397450978507c4ef1"),
         ("qop=auth, algorithm=MD5-sess", "8e3825c57e897f5a0dec6c2d4e5059d0"),
+        (
+            "qop=auth, algorithm=SHA-512-256",
+            "f23c08ec7334a881f8286e68450ddbd9f0cd91c41481f0e1433604da8113c6dc"
+        ),
+        (
+            "qop=auth, algorithm=SHA-512-256-sess",
+            "0d21f0db3ec5cda5b850c0afa3bc29b4a3c5a6191959ff1baf511d4b38eb6b1e"
+        ),
         ("qop=auth-int", "a75e110929b24cff16654e55796c46b8"), ("opaque=x", "670fd8c2df070c60b045671b8b24ff02"),
     ])
     func digestIsAnsweredInEveryForm(_ parameters: String, _ response: String) throws {
@@ -146,7 +154,7 @@ struct DigestTests {
     }
 
     @Test(arguments: [
-        "Digest realm=a", "Digest nonce=b", "Digest realm=a, nonce=b, algorithm=SHA-512-256",
+        "Digest realm=a", "Digest nonce=b", "Digest realm=a, nonce=b, algorithm=SHA-512",
         "Digest realm=a, nonce=b, qop=auth-future", "Basic realm=a, nonce=b",
     ])
     func unsupportedDigestIsIgnored(_ line: String) {
