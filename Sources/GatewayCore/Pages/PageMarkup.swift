@@ -16,6 +16,8 @@ enum PageMarkup {
         <header>
           <h1>Sluice</h1>
           <p>This gateway is running. Talk to it from here, and see what WebSockets do.</p>
+          <noscript><p>This page needs JavaScript. <code>sluice connect</code> talks to the same paths without it:
+            <code>/echo</code>, and <code>/chat/</code> with the name of a room.</p></noscript>
         </header>
         <main>
         <section id="chat" aria-labelledby="chat-title" tabindex="-1">
@@ -26,7 +28,7 @@ enum PageMarkup {
           <form id="enter" class="row">
             <label>Your name <input id="name" required maxlength="40" autocomplete="nickname" dir="auto"
               pattern=".*\S.*" title="A name with at least one visible character"></label>
-            <label>Room <input id="room" required maxlength="64" value="lobby" pattern="[A-Za-z0-9._\-]+"
+            <label>Room <input id="room" required maxlength="64" value="lobby" pattern="\s*[A-Za-z0-9._\-]+\s*"
               title="Letters, digits, dots, hyphens and underscores" autocapitalize="none" spellcheck="false"></label>
             <button>Enter</button>
           </form>

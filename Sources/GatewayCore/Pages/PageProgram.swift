@@ -231,7 +231,8 @@ enum PageProgram {
           return { back, time: performance.now() - start };
         }
 
-        const milliseconds = time => `${time.toFixed(time < 10 ? 2 : 0)} ms`;
+        // Some browsers round their clock to whole milliseconds.
+        const milliseconds = time => time === 0 ? 'under 1 ms' : `${time.toFixed(time < 10 ? 2 : 0)} ms`;
 
         $('text').addEventListener('submit', async event => {
           event.preventDefault();
