@@ -298,10 +298,12 @@ final class AcceptGate: ChannelDuplexHandler {
         context.read()
     }
 
-    /// Handles descriptor exhaustion reported by accept(2). The error must not propagate, as the server stops at any error.
+    /// Handles errors of accept(2). They must not propagate, as the server stops at any error.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        guard let error = error as? IOError, SystemError(error.errnoCode).isExhaustion else {
-            return context.fireErrorCaught(error)
+        guard let error = error as? IOError else { return context.fireErrorCaught(error) }
+        guard SystemError(error.errnoCode).isExhaustion else {
+            return self.log.log(
+                "the control plane could not accept a connection: \(SystemError(error.errnoCode))", level: .warning)
         }
         if error.errnoCode == SystemError.processDescriptorsExhausted.number { self.reserve.exhausted() }
         self.wait(context)

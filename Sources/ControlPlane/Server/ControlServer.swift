@@ -16,6 +16,14 @@ import URLLoading
 package final class ControlServer: Sendable {
     /// Time for pending requests to finish during shutdown.
     private static let shutdownTimeout = Duration.seconds(5)
+    /// Between two attempts to listen again.
+    private static let listeningPause = Duration.milliseconds(500)
+
+    /// An HTTP server. The last one listens; those before it, whose listener failed, serve the connections that they accepted.
+    private struct RunningServer {
+        let group: ServiceGroup
+        let task: Task<Void, Never>
+    }
 
     private let context: ControlContext
     private let settings: ControlSettings
@@ -25,7 +33,8 @@ package final class ControlServer: Sendable {
     /// A single loop, which runs the control plane's WebSockets.
     private let webSocketLoops: LoopGroup
     private let table: ConnectionTable
-    private let running = Mutex<(group: ServiceGroup, task: Task<Void, Never>)?>(nil)
+    /// `nil` before `start()` and after `stop()`.
+    private let running = Mutex<[RunningServer]?>(nil)
     /// For new connections; `nil` without TLS.
     private let tlsContext = Mutex<TLSContext?>(nil)
 
@@ -67,18 +76,34 @@ package final class ControlServer: Sendable {
     /// - Throws: `GatewayPlanError` if it cannot listen there.
     package func start() async throws(GatewayPlanError) -> String {
         guard let address = self.settings.address else { throw GatewayPlanError(.noAddress, at: .control()) }
-        let (outcomes, continuation) = AsyncStream.makeStream(of: Result<UInt16, GatewayPlanError>.self)
         let tlsContext = try Self.makeTLSContext(self.settings)
         self.tlsContext.withLock { $0 = tlsContext }
         try self.checkFree(address)
         await self.startBackgroundTransfers()
+        self.running.withLock { $0 = [] }
+        let own = ListenAddress(try await self.listen(at: address))
+        await self.context.configuration.follow { [weak self] configuration throws(GatewayPlanError) in
+            try self?.prepare(configuration, at: own) ?? {}
+        }
+        return self.url(own)
+    }
+
+    /// Starts a server.
+    /// - Returns: where it listens.
+    private func listen(
+        at address: ControlSettings.Address
+    ) async throws(GatewayPlanError) -> ControlSettings.Address {
+        let (outcomes, continuation) = AsyncStream.makeStream(
+            of: Result<ControlSettings.Address, GatewayPlanError>.self)
         let log = self.log
         let server = self.server(at: address) { channel in
             try? await channel.eventLoop.submit {
                 try channel.pipeline.syncOperations.addHandler(
                     AcceptGate(.process, log: log), position: .first)
             }.get()
-            continuation.yield(.success(UInt16(clamping: channel.localAddress?.port ?? 0)))
+            let bound = address.resolvingPort(UInt16(clamping: channel.localAddress?.port ?? 0))
+            channel.closeFuture.whenComplete { [weak self] _ in self?.listenerClosed(at: bound) }
+            continuation.yield(.success(bound))
         }
         var configuration = ServiceGroupConfiguration(services: [server], logger: self.context.logger)
         configuration.maximumGracefulShutdownDuration = Self.shutdownTimeout
@@ -91,19 +116,41 @@ package final class ControlServer: Sendable {
                     .failure(GatewayPlanError(self.cause(error, at: address), at: .control(at: address))))
             }
             continuation.finish()
+            self.running.withLock { $0?.removeAll { $0.group === group } }
         }
-        self.running.withLock { $0 = (group, task) }
+        let isWanted = self.running.withLock { running in
+            running?.append(RunningServer(group: group, task: task))
+            return running != nil
+        }
+        if !isWanted { await group.triggerGracefulShutdown() }
         for await outcome in outcomes {
             if case .unix(let path, let mode) = address {
                 _ = self.context.gateway.loops.first?.system.setMode(mode, ofSocketFile: path)
             }
-            let own = ListenAddress(address).resolvingPort(try outcome.get())
-            await self.context.configuration.follow { [weak self] configuration throws(GatewayPlanError) in
-                try self?.prepare(configuration, at: own) ?? {}
-            }
-            return self.url(own)
+            return try outcome.get()
         }
         throw GatewayPlanError(.server("the server stopped at once"), at: .control(at: address))
+    }
+
+    /// The HTTP server closes its listener after most errors of accept(2), although they concern one connection.
+    private func listenerClosed(at address: ControlSettings.Address) {
+        guard self.running.withLock({ $0 != nil }) else { return }
+        self.log.log("the control plane's listener failed and is opened again", level: .warning)
+        Task { await self.listenAgain(at: address) }
+    }
+
+    private func listenAgain(at address: ControlSettings.Address) async {
+        var hasLogged = false
+        while self.running.withLock({ $0 != nil }) {
+            do throws(GatewayPlanError) {
+                _ = try await self.listen(at: address)
+                return self.log.log("the control plane listens again")
+            } catch {
+                if !hasLogged { self.log.log("\(error)", level: .warning) }
+                hasLogged = true
+            }
+            try? await Task.sleep(for: Self.listeningPause)
+        }
     }
 
     /// Before the first request, so that lists are complete.
@@ -234,8 +281,8 @@ package final class ControlServer: Sendable {
         self.context.gateway.eventLog?.close()
         self.context.stopServingNodes()
         self.context.stopping.occur()
-        await running.group.triggerGracefulShutdown()
-        await running.task.value
+        for server in running { await server.group.triggerGracefulShutdown() }
+        for server in running { await server.task.value }
         await self.context.transfers.stop(within: Self.shutdownTimeout)
         self.context.operations.stop()
         if case .unix(let path, _)? = self.settings.address {

@@ -13,6 +13,11 @@ package struct ControlSettings: Sendable, Equatable {
             case .unix(let path, _): path
             }
         }
+
+        /// The address with port 0 replaced by the port that the kernel assigned.
+        package func resolvingPort(_ port: UInt16) -> Address {
+            if case .tcp(let ip, 0) = self { .tcp(ip, port: port) } else { self }
+        }
     }
 
     package static let defaultPort: UInt16 = 8081
