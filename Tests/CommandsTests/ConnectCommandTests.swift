@@ -146,9 +146,10 @@ struct ConnectCommandTests {
         #expect(run.errors.contains("TLS failed: "))
     }
 
-    @Test func peersCloseCodeIsAFailure() async throws {
+    @Test(arguments: [["--wait", "none"], ["--one"]])
+    func peersCloseCodeIsAFailure(_ options: [String]) async throws {
         let host = CommandHost(endsInput: false)
-        async let running = host.run(["connect", self.gateway.echo, "--wait", "none"])
+        async let running = host.run(["connect", self.gateway.echo] + options)
         var id: String?
         try await self.gateway.wait {
             let list = try await self.gateway.get("/v1/connections?listener=web&state=open&fields=id")

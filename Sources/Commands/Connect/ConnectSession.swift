@@ -166,9 +166,13 @@ final class ConnectSession: Sendable {
             return ConnectFailure(.interrupted, "interrupted")
         }
         if let failure = self.link.failure(wasOpen: progress.wasOpen) { return failure }
-        if conversation.isMissingReply, !conversation.wasInterrupted {
-            return ConnectFailure(.noAnswer, "no answer was received", remedy: "try a longer --wait")
-        }
+        // It says why there is no answer.
+        if let closing = self.closingFailure(progress) { return closing }
+        guard conversation.isMissingReply, !conversation.wasInterrupted else { return nil }
+        return ConnectFailure(.noAnswer, "no answer was received", remedy: "try a longer --wait")
+    }
+
+    private func closingFailure(_ progress: Progress) -> ConnectFailure? {
         guard !progress.endedFirst, self.plan.speaksWebSocket else { return nil }
         let metadata = self.link.closingMetadata(by: .peer)
         guard let code = metadata.code, ![1000, 1001, 1005].contains(code) else { return nil }
