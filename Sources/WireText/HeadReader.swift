@@ -396,8 +396,9 @@ public struct ResponseParser: Sendable {
 package struct TrailerParser: Sendable {
     private var reader: HeadReader
 
-    package init(limits: HeadLimits) {
-        self.reader = HeadReader(limits: limits, readStartLine: nil)
+    /// - Parameter isTolerant: as `ResponseParser`.
+    package init(limits: HeadLimits, isTolerant: Bool = false) {
+        self.reader = HeadReader(limits: limits, readStartLine: nil, isTolerant: isTolerant)
     }
 
     /// As `RequestParser.parse(_:consumed:)`.

@@ -58,26 +58,27 @@ package struct RequestBodyDecoder: Sendable {
         case fixed(left: Int)
         /// Digits of a chunk's size, so many so far.
         case size(Int, digits: Int)
+        /// Blanks after the size, which an extension must follow.
+        case extensionStart
         /// The rest of the line with the size.
         case extensions
         case sizeLineFeed(Int)
         case data(left: Int)
         case dataCarriageReturn
         case dataLineFeed
-        /// In a line after the last chunk; whether it has a byte yet.
-        case trailer(isEmpty: Bool)
-        case trailerLineFeed(isEmpty: Bool)
+        case trailers
         case complete
     }
 
-    /// Bytes of chunk extensions and trailers together.
-    private static let overheadLimit = 16 << 10
+    /// Bytes of all chunk extensions.
+    private static let extensionLimit = 16 << 10
 
     private let limit: Int
     private var state: State
     private var pendingSize = 0
     private var count = 0
-    private var overhead = 0
+    private var extensionBytes = 0
+    private var trailerParser = TrailerParser(limits: HeadLimits())
 
     /// - Parameter limit: most bytes of the body.
     /// - Throws: `tooLong` if the length is known to be above it.
@@ -107,12 +108,10 @@ package struct RequestBodyDecoder: Sendable {
             case .data(let left):
                 let taken = self.take(bytes, &consumed, left, keeps, &body)
                 self.state = left == taken ? .dataCarriageReturn : .data(left: left - taken)
-            case .size, .extensions, .sizeLineFeed, .dataCarriageReturn, .dataLineFeed:
+            case .size, .extensionStart, .extensions, .sizeLineFeed, .dataCarriageReturn, .dataLineFeed:
                 try self.readFraming(bytes[byte: consumed])
                 consumed += 1
-            case .trailer, .trailerLineFeed:
-                try self.readTrailer(bytes[byte: consumed])
-                consumed += 1
+            case .trailers: try self.readTrailers(bytes, &consumed)
             case .complete: return
             }
         }
@@ -140,42 +139,57 @@ package struct RequestBodyDecoder: Sendable {
             guard digits > 0 else { throw .malformedChunk }
             guard size <= self.limit - self.count else { throw .tooLong(limit: self.limit) }
             self.pendingSize = size
-            try self.endSize(byte, mayFollow: true)
-        case .extensions: try self.endSize(byte, mayFollow: false)
+            try self.endSize(byte)
+        case .extensionStart:
+            // No line end: another server could read the size differently.
+            guard byte != 0x0D else { throw .malformedChunk }
+            try self.endSize(byte)
+        case .extensions: try self.readExtension(byte)
         case .sizeLineFeed(let size):
             guard byte == 0x0A else { throw .malformedChunk }
             self.count += size
-            self.state = size == 0 ? .trailer(isEmpty: true) : .data(left: size)
+            self.state = size == 0 ? .trailers : .data(left: size)
         case .dataCarriageReturn:
             guard byte == 0x0D else { throw .malformedChunk }
             self.state = .dataLineFeed
         case .dataLineFeed:
             guard byte == 0x0A else { throw .malformedChunk }
             self.state = .size(0, digits: 0)
-        case .fixed, .data, .trailer, .trailerLineFeed, .complete: break
+        case .fixed, .data, .trailers, .complete: break
         }
     }
 
-    private mutating func endSize(_ byte: UInt8, mayFollow: Bool) throws(Violation) {
-        if byte == 0x0D {
-            self.state = .sizeLineFeed(self.pendingSize)
-            return
+    private mutating func endSize(_ byte: UInt8) throws(Violation) {
+        switch byte {
+        case 0x0D: self.state = .sizeLineFeed(self.pendingSize)
+        case UInt8(ascii: ";"): self.state = .extensions
+        case _ where byte.isBlank:
+            try self.countExtensionByte()
+            self.state = .extensionStart
+        default: throw .malformedChunk
         }
-        guard !byte.isControl, !mayFollow || byte == UInt8(ascii: ";") || byte.isBlank else { throw .malformedChunk }
-        self.overhead += 1
-        guard self.overhead <= Self.overheadLimit else { throw .malformedChunk }
-        self.state = .extensions
+    }
+
+    private mutating func readExtension(_ byte: UInt8) throws(Violation) {
+        if byte == 0x0D { return self.state = .sizeLineFeed(self.pendingSize) }
+        guard !byte.isControl else { throw .malformedChunk }
+        try self.countExtensionByte()
+    }
+
+    private mutating func countExtensionByte() throws(Violation) {
+        self.extensionBytes += 1
+        guard self.extensionBytes <= Self.extensionLimit else { throw .malformedChunk }
     }
 
     /// Trailer fields are read to their end and dropped.
-    private mutating func readTrailer(_ byte: UInt8) throws(Violation) {
-        self.overhead += 1
-        guard self.overhead <= Self.overheadLimit else { throw .malformedTrailer }
-        switch (self.state, byte) {
-        case (.trailerLineFeed(let isEmpty), 0x0A): self.state = isEmpty ? .complete : .trailer(isEmpty: true)
-        case (.trailer(let isEmpty), 0x0D): self.state = .trailerLineFeed(isEmpty: isEmpty)
-        case (.trailer, _) where !byte.isControl: self.state = .trailer(isEmpty: false)
-        case (_, _): throw .malformedTrailer
+    private mutating func readTrailers(_ bytes: RawSpan, _ consumed: inout Int) throws(Violation) {
+        var count = 0
+        do throws(HeadViolation) {
+            let rest = bytes.extracting(consumed..<bytes.byteCount)
+            if try self.trailerParser.parse(rest, consumed: &count) != nil { self.state = .complete }
+        } catch {
+            throw .malformedTrailer
         }
+        consumed += count
     }
 }

@@ -352,7 +352,7 @@ extension HTTPConnection: TransportConsumer {
         guard case .busy(let exchange) = self.phase else { return self.fail(.violation(.unsolicited)) }
         if exchange.metrics.responseStart == nil { exchange.metrics.responseStart = exchange.timestamp }
         guard !head.isInterim else { return self.informationalReceived(head, exchange) }
-        self.servesHTTP11 = head.version == .http11
+        self.servesHTTP11 = head.version >= .http11
         switch exchange.progress.headReceived(head) {
         case .refuse(let violation): self.fail(.violation(violation))
         case .upgrade:

@@ -11,6 +11,7 @@ package enum ResponseFraming: Sendable, Hashable {
     /// - Parameter method: of the request.
     /// - Throws: if the framing is ambiguous.
     package static func of(_ head: ResponseHead, method: String) throws(ResponseViolation) -> ResponseFraming {
+        guard !self.hasNoContent(head, method) else { return .none }
         let coding = head.fields.single("Transfer-Encoding")
         let length = head.fields.single("Content-Length")
         if let name = coding.first {
@@ -18,14 +19,15 @@ package enum ResponseFraming: Sendable, Hashable {
             guard head.version > .http10, coding.occursOnce, name.matchesIgnoringCase("chunked") else {
                 throw .transferCoding
             }
-            return self.hasNoContent(head, method) ? .none : .chunked
+            return .chunked
         }
-        guard let first = length.first else { return self.hasNoContent(head, method) ? .none : .untilClose }
-        if length.isRepeated, head.fields.values("Content-Length").contains(where: { $0 != first }) {
-            throw .twoFramings
-        }
-        guard let length = first.decimal else { throw .contentLength }
-        return self.hasNoContent(head, method) ? .none : .length(length)
+        guard let first = length.first else { return .untilClose }
+        if !length.isRepeated, let length = first.decimal { return .length(length) }
+        // Proxies join repeated lines to a list of equal numbers.
+        let lengths = head.fields.list("Content-Length")
+        guard let first = lengths.first, let length = first.decimal else { throw .contentLength }
+        guard lengths.allSatisfy({ $0 == first }) else { throw .twoFramings }
+        return .length(length)
     }
 
     private static func hasNoContent(_ head: ResponseHead, _ method: String) -> Bool {

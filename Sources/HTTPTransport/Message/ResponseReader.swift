@@ -132,7 +132,8 @@ package struct ResponseReader {
         offset += consumed
         guard let head else { return nil }
         if head.status == 101 { self.mode = .switched }
-        guard head.version == .http11 || head.version == .http10 else { throw .statusLine(.malformedStartLine) }
+        // A later minor version is answered like 1.1 (RFC 9110 §2.5).
+        guard head.version.major == 1 else { throw .statusLine(.malformedStartLine) }
         return head
     }
 
@@ -172,7 +173,7 @@ package struct ResponseReader {
         case .more: offset = bytes.byteCount
         case .trailers(let end):
             offset = end
-            self.trailerParser = TrailerParser(limits: self.limits.ofHead)
+            self.trailerParser = TrailerParser(limits: self.limits.ofHead, isTolerant: true)
             self.mode = .trailers
         case .content(let range):
             offset = range.upperBound

@@ -54,12 +54,13 @@ enum AuthenticatedNames {
     }
 
     /// RFC 6761 §6.3: never asked for in DNS.
-    private static func isLocal(_ host: String) -> Bool {
-        let name = host.lowercased()
+    static func isLocal(_ host: String) -> Bool {
+        var name = host.lowercased()
+        if name.hasSuffix(".") { name.removeLast() }
         return name == "localhost" || name.hasSuffix(".localhost")
     }
 
-    private static func loopback(_ port: UInt16) -> [SocketAddress] {
+    static func loopback(_ port: UInt16) -> [SocketAddress] {
         [.ipv4(address: 0x7F00_0001, port: port), .ipv6(high: 0, low: 1, scope: 0, port: port)]
     }
 }

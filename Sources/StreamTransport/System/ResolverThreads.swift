@@ -85,6 +85,10 @@ package final class ResolverThreads: Sendable {
     }
 
     private static func addresses(of host: String, port: UInt16) -> Result<[SocketAddress], ResolutionFailure> {
+        // The system's resolver may know no other name of this kind than this one, for which it may have other addresses.
+        if host.lowercased() != "localhost", AuthenticatedNames.isLocal(host) {
+            return .success(AuthenticatedNames.loopback(port))
+        }
         var hints = unsafe addrinfo()
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         var list: UnsafeMutablePointer<addrinfo>?

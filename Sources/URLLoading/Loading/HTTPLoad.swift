@@ -316,7 +316,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         guard let url = self.request.url else { return nil }
         return HTTPURLResponse(
             url: url, statusCode: head.status,
-            httpVersion: head.version.major == 2 ? "HTTP/2" : head.version.minor == 1 ? "HTTP/1.1" : "HTTP/1.0",
+            httpVersion: head.version.major == 2 ? "HTTP/2" : head.version.minor == 0 ? "HTTP/1.0" : "HTTP/1.1",
             lines: head.fields.all, contentIsEncoded: contentIsEncoded)
     }
 

@@ -268,7 +268,9 @@ private struct ProxyExceptions: Sendable {
     /// - Parameter host: in lower case.
     func contain(_ host: String, _ port: Int) -> Bool {
         guard !self.entries.isEmpty else { return false }
-        let address = SocketAddress(literal: host, port: 0)
+        // The zone of an IPv6 address is no part of a name, although it may end like one.
+        let address = SocketAddress(literal: host.contains(":") ? String(host.prefix { $0 != "%" }) : host, port: 0)
+        guard address != nil || !host.contains(":") else { return false }
         let name = address == nil && host.hasSuffix(".") ? String(host.dropLast()) : host
         return self.entries.contains { entry in
             (entry.port == nil || entry.port == port) && Self.rule(entry.rule, contains: name, address)

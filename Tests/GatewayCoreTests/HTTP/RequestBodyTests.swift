@@ -91,7 +91,7 @@ struct RequestBodyTests {
         Coded(text: "0\r\n\r\n", body: ""),
         Coded(text: "5\r\nhello\r\n0\r\n\r\n", body: "hello"),
         Coded(text: "5;name=value\r\nhello\r\n01\r\n!\r\n000\r\n\r\n", body: "hello!"),
-        Coded(text: "A \r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n", body: "01234567890123456789"),
+        Coded(text: "A ;\r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n", body: "01234567890123456789"),
         Coded(text: "1\r\nx\r\n0\r\nTrailer: a\r\nB: c\r\n\r\n", body: "x"),
         Coded(text: "\r\n", body: "", violation: .malformedChunk),
         Coded(text: "g\r\n", body: "", violation: .malformedChunk),
@@ -105,6 +105,9 @@ struct RequestBodyTests {
         Coded(
             text: "14\r\n01234567890123456789\r\n1\r\n", body: "01234567890123456789", violation: .tooLong(limit: 20)),
         Coded(text: "0\r\nA: \u{1}\r\n", body: "", violation: .malformedTrailer),
+        Coded(text: "0\r\nX y\r\n\r\n", body: "", violation: .malformedTrailer),
+        Coded(text: "5 \r\nhello\r\n0\r\n\r\n", body: "", violation: .malformedChunk),
+        Coded(text: "5 \t;a=b\r\nhello\r\n0 ;c\r\n\r\n", body: "hello", violation: nil),
     ]
 
     @Test(arguments: chunks)

@@ -40,6 +40,19 @@ struct ResponseTests {
         #expect(diary.trailers == [FieldLine("Digest", "x")])
     }
 
+    @Test func foldedTrailerIsOneLine() async throws {
+        let diary = try await self.get(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX: a\r\n b\r\n\r\n")
+        #expect(diary.text == "ok")
+        #expect(diary.trailers == [FieldLine("X", "a b")])
+    }
+
+    @Test func laterMinorVersionIsTakenForHTTP11() async throws {
+        let diary = try await self.get(
+            "HTTP/1.2 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")
+        #expect(diary.text == "ok")
+    }
+
     @Test func contentWithoutALengthEndsWithTheConnection() async throws {
         let diary = try await self.get("HTTP/1.0 200 OK\r\n\r\nall of it", closes: true)
         #expect(diary.text == "all of it")
@@ -158,7 +171,7 @@ struct ResponseTests {
         ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", ResponseViolation.twoFramings),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n", .twoFramings),
         ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", .twoFramings),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 5, 6\r\n\r\n", .contentLength),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5, 6\r\n\r\n", .twoFramings),
         ("HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\n", .contentLength),
         ("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n", .contentLength),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", .transferCoding),

@@ -13,20 +13,23 @@ struct ResponseFramingTests {
         #expect(try ResponseFraming.of(self.head(200, [("content-length", "42")]), method: "GET") == .length(42))
         #expect(try ResponseFraming.of(self.head(200, [("Transfer-Encoding", "CHUNKED")]), method: "GET") == .chunked)
         #expect(try ResponseFraming.of(self.head(200, []), method: "GET") == .untilClose)
-        let twice = [("Content-Length", "7"), ("Content-Length", "7")]
-        #expect(try ResponseFraming.of(self.head(200, twice), method: "GET") == .length(7))
+        for twice in [[("Content-Length", "7"), ("Content-Length", "7")], [("Content-Length", "7 , 7,7")]] {
+            #expect(try ResponseFraming.of(self.head(200, twice), method: "GET") == .length(7))
+        }
     }
 
     @Test(arguments: [("HEAD", 200), ("GET", 204), ("GET", 304), ("GET", 199)])
     func responseToHeadHasNoContent(_ method: String, _ status: Int) throws {
-        for fields in [[("Content-Length", "42")], [("Transfer-Encoding", "chunked")], []] {
+        let contradicting = [("Content-Length", "-1"), ("Transfer-Encoding", "gzip, chunked")]
+        for fields in [[("Content-Length", "42")], [("Transfer-Encoding", "chunked")], contradicting, []] {
             #expect(try ResponseFraming.of(self.head(status, fields), method: method) == .none)
         }
     }
 
     @Test(arguments: [
         ([("Content-Length", "5"), ("Content-Length", "6")], ResponseViolation.twoFramings),
-        ([("Content-Length", "5, 5")], .contentLength), ([("Content-Length", "+5")], .contentLength),
+        ([("Content-Length", "5, 6")], .twoFramings), ([("Content-Length", "5, x")], .twoFramings),
+        ([("Content-Length", ",")], .contentLength), ([("Content-Length", "+5")], .contentLength),
         ([("Content-Length", "-5")], .contentLength), ([("Content-Length", "0x5")], .contentLength),
         ([("Content-Length", "")], .contentLength), ([("Content-Length", "99999999999999999999")], .contentLength),
         ([("Content-Length", "5"), ("Transfer-Encoding", "chunked")], .twoFramings),
@@ -36,9 +39,7 @@ struct ResponseFramingTests {
         ([("Transfer-Encoding", "xchunked")], .transferCoding),
     ])
     func ambiguousLengthIsRefused(_ fields: [(String, String)], _ violation: ResponseViolation) {
-        for method in ["GET", "HEAD"] {
-            #expect(throws: violation) { try ResponseFraming.of(self.head(200, fields), method: method) }
-        }
+        #expect(throws: violation) { try ResponseFraming.of(self.head(200, fields), method: "GET") }
     }
 
     @Test func chunksFromAnHTTP10ServerAreRefused() {

@@ -129,6 +129,17 @@ struct AuthenticatedNameTests {
         }
     }
 
+    /// RFC 6761 §6.3, whatever the system's resolver knows.
+    @Test(arguments: ["a.localhost", "localhost.", "A.LOCALHOST."])
+    func nameBelowLocalhostIsThisMachine(_ name: String) async {
+        let found = await withCheckedContinuation { continuation in
+            if !ResolverThreads.shared.look(up: name, { continuation.resume(returning: $0) }) {
+                continuation.resume(returning: [])
+            }
+        }
+        #expect(found == [.ipv4(address: 0x7F00_0001, port: 0), .ipv6(high: 0, low: 1, scope: 0, port: 0)])
+    }
+
     @Test func authenticatedAddressesAreFound() async throws {
         let server = try Server(flags: 0x20)
         #expect(await Self.lookUp("a.test", at: server.place) == .success([.ipv4(address: 0xC000_0201, port: 443)]))

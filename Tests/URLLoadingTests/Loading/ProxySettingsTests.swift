@@ -190,6 +190,7 @@ struct ProxySettingsTests {
         ("127.0.0.1", "x.127.0.0.1", false), ("::1", "::1", true), ("0:0:0:0:0:0:0:1", "::1", true),
         ("[::1]", "::1", true), ("::0001", "::1", true), ("::2", "::1", false), ("1", "::1", false),
         ("2001:DB8::A", "2001:db8:0:0:0:0:0:a", true), ("fe80::1", "fe80::1", true),
+        ("fe80::1", "fe80::1%eth0", true), ("zone.example", "1000::%.zone.example", false),
     ])
     func noProxyNamesTheHost(_ list: String, _ host: String, _ isExcepted: Bool) throws {
         let environment = ProxyEnvironment { ["http_proxy": "http://p", "no_proxy": list][$0] }
