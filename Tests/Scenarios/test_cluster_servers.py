@@ -1,8 +1,10 @@
 """The kinds of Redis that a cluster of gateways can use: with TLS, watched by a sentinel, and a Redis Cluster."""
 import asyncio
 import contextlib
+import re
 
 import pytest
+from support.documents import ARTICLES
 from support.programs import free_port, run
 from support.redis import Redis, Sentinel
 from test_cluster import CONFIGURATION, Client, eventually, published
@@ -38,6 +40,34 @@ def test_redis_with_tls_and_a_password(sluice, tmp_path, authority, server_certi
         redis = f'redis: "rediss://localhost:{port}/2", password: secret, tls: {{ca: "{authority.certificate}"}}'
         nodes = [started(sluice, tmp_path, name, redis) for name in ("a", "b")]
         asyncio.run(converse(*nodes, ["kept:x"]))
+
+
+ACL = re.search(r"^ACL (SETUSER .*)$", (ARTICLES / "Clusters.md").read_text(), re.MULTILINE).group(1).split()
+
+
+def test_redis_user_with_the_documented_rights_is_enough(sluice, tmp_path):
+    port = free_port()
+    with Redis(tmp_path, "--port", port) as redis:
+        redis.command("ACL", *ACL)
+        address = f'redis: "redis://127.0.0.1:{port}", user: sluice, password: PASSWORD'
+        nodes = [started(sluice, tmp_path, name, address) for name in ("a", "b")]
+        asyncio.run(converse(*nodes, ["kept:x"]))
+        assert redis.command("ACL", "LOG") == ""
+
+
+def test_words_of_a_redis_that_refuses_a_command_are_in_the_log(sluice, tmp_path):
+    port = free_port()
+    with Redis(tmp_path, "--port", port) as redis:
+        redis.command("ACL", *ACL, "-time")
+        file = tmp_path / "a.yaml"
+        address = f'redis: "redis://127.0.0.1:{port}", user: sluice, password: PASSWORD'
+        file.write_text(CONFIGURATION.replace('redis: "REDIS"', address).replace("NAME", "a").replace("WHENAWAY", "refuse"))
+        node = sluice("serve", "--config", file)
+        line = node.wait_log("cluster not joined", within=20)
+        assert "The user executing the script can't run this command" in line, line
+        assert "time" in redis.command("ACL", "LOG")
+        redis.command("ACL", "SETUSER", "sluice", "+time")
+        node.wait_log("cluster joined", within=20)
 
 
 def test_redis_whose_certificate_is_not_trusted_is_not_used(sluice, tmp_path, authority, server_certificate):

@@ -41,6 +41,8 @@ final class BusCore {
     /// Announcements among them.
     private var handledAnnouncements = 0
     private let renewalTimer = LoopTimer()
+    /// Consecutive refusals of the lease for one reason.
+    private var refusals: (reason: String, count: Int)?
     private var isRegistered = false
     private var isRenewing = false
     private var isStopped = true
@@ -128,13 +130,24 @@ final class BusCore {
                 self.nameTaken(by: (try? values.last?.text()) ?? "")
             }
         } catch let error as RedisClientError {
-            if case .server = error { self.observe(.reported("the node's lease was not renewed: \(error)")) }
+            if case .server(let refusal) = error { self.refused("\(refusal)") }
         } catch {
             self.observe(.reported("the node's lease was not renewed: \(error)"))
         }
     }
 
+    /// The first refusal may be that of a server that starts, or is replaced.
+    private func refused(_ reason: String) {
+        self.refusals = self.refusals?.reason == reason ? (reason, (self.refusals?.count ?? 0) + 1) : (reason, 1)
+        if self.refusals?.count == 2 {
+            self.observe(.refused(reason))
+        } else {
+            self.observe(.reported("the node's lease was not renewed: Redis answered: \(reason)"))
+        }
+    }
+
     private func registered() {
+        self.refusals = nil
         guard !self.isRegistered else { return }
         self.isRegistered = true
         self.client.subscribe(self.registry.channel(of: self.settings.nodeName))
@@ -151,6 +164,7 @@ final class BusCore {
 
     func list(_ completion: @escaping Completion<[NodeRecord]>) {
         self.client.perform(NodeRegistry.list, keys: self.registry.keys, arguments: []) { result in
+            if case .failure(.server(let refusal)) = result { return completion(.failure(.refused("\(refusal)"))) }
             guard case .success(let reply) = result, var records = try? NodeRegistry.records(reply) else {
                 return completion(.failure(.away))
             }

@@ -39,6 +39,8 @@ package struct ClusterMessage: Sendable, Equatable {
 package enum ClusterError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The server that connects the nodes cannot be reached.
     case away
+    /// The server refused the command, with these words.
+    case refused(String)
     /// No node of this name has a valid lease.
     case unknownNode(String)
     case timeout(node: String)
@@ -50,6 +52,7 @@ package enum ClusterError: Error, Equatable, Sendable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .away: "Redis cannot be reached"
+        case .refused(let words): "Redis refused a command: \(words)"
         case .unknownNode(let name): "there is no node named \(name)"
         case .timeout(let node): "the node \(node) did not answer in time"
         case .tooLarge(let limit): "the message is longer than \(limit) bytes"

@@ -38,6 +38,9 @@ package enum RedisBusEvent: Equatable, Sendable {
     case registered
     /// Another instance has this name. The node tries again with each renewal.
     case nameTaken(instance: String)
+    /// Redis can be reached, but refuses the lease with each renewal; mostly the user may not execute a command. Called
+    /// once for each reason.
+    case refused(String)
     case away(String)
     case reported(String)
 }

@@ -108,7 +108,7 @@ extension ControlProblem {
     /// Why a node gave no answer.
     init(_ error: ClusterError, timeout: Duration) {
         switch error {
-        case .away:
+        case .away, .refused:
             self = Self(503, "cluster-away", "\(error.description); other nodes cannot be asked at the moment.")
                 .retryable(after: 1)
         case .unknownNode(let name): self = .unknownNode(name)

@@ -201,7 +201,7 @@ package final class CommandForwarder: Sendable {
         } catch {
             switch error {
             case .unknownNode: return .unknownNode
-            case .away, .timeout, .tooLarge: return .unreachable
+            case .away, .refused, .timeout, .tooLarge: return .unreachable
             case .busy: return .busy
             }
         }
