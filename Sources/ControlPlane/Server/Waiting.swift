@@ -61,7 +61,7 @@ enum Waiting {
         try await withThrowingTaskGroup(of: Value?.self) { group in
             group.addTask { try await work() }
             group.addTask {
-                try? await Task.sleep(for: limit)
+                try? await self.sleep(for: limit)
                 return nil
             }
             let first = try await group.next() ?? nil
@@ -70,6 +70,24 @@ enum Waiting {
             // Work that completes despite cancellation must not lose its result.
             guard case .success(let late)? = await group.nextResult() else { return nil }
             return late
+        }
+    }
+
+    /// The longest step of `sleep`.
+    private static let longestStep = Duration.seconds(60)
+
+    /// Sleeps, unless the task is cancelled.
+    ///
+    /// The runtime keeps the timer of a cancelled sleep, some 700 bytes, until the time at which it would have ended. The
+    /// steps grow with the time that has passed, so that it is kept for no longer than the sleep lasted, or a second.
+    static func sleep(for duration: Duration) async throws {
+        let start = ContinuousClock.now
+        let end = start.advanced(by: duration)
+        var now = start
+        while now < end {
+            let step = min(max(.seconds(1), now - start), self.longestStep)
+            try await Task.sleep(until: min(end, now.advanced(by: step)), clock: .continuous)
+            now = .now
         }
     }
 

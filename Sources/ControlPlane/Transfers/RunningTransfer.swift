@@ -213,7 +213,7 @@ final class RunningTransfer: Sendable {
         let timeout = max(.zero, self.plan.timeout - begun.duration(to: self.registry.now))
         let timer = Task { [weak self] in
             do {
-                try await Task.sleep(for: timeout)
+                try await Waiting.sleep(for: timeout)
             } catch {
                 return
             }
