@@ -219,6 +219,7 @@ struct HostileRequestTests {
             let note = String(decoding: head.prefix(60), as: UTF8.self)
             Self.expectProblem(reply, [400, 422], note)
             #expect(reply.text.hasSuffix("}\n"), "\(note)")
+            #expect(reply.fields["date"] != nil, "\(note)")
         }
         try await self.expectEcho(id)
     }
@@ -231,6 +232,7 @@ struct HostileRequestTests {
         let body = "c\r\n{\"all\":true}\r\n0\r\n\r\n"
         let reply = try await HTTPExchange.run(self.gateway.control, Array((head + body).utf8))
         #expect(reply.problem == "501 unsupported-transfer-coding")
+        #expect(reply.fields["date"] != nil)
         #expect(reply.fields["connection"] == "close")
         #expect(!self.gateway.log.contains { $0.contains("operation=startDrain") })
     }

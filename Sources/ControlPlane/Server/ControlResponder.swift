@@ -274,10 +274,14 @@ private final class DateField: Sendable {
     private let latest = Mutex<(date: HTTPDate, text: String)>((.earliest, ""))
 
     var text: String {
-        let date = HTTPDate(seconds: Machine.wallClockMilliseconds() / 1000)
+        let date = HTTPDate.now
         return self.latest.withLock { latest in
             if latest.date != date { latest = (date, date.formatted) }
             return latest.text
         }
     }
+}
+
+extension HTTPDate {
+    static var now: HTTPDate { HTTPDate(seconds: Machine.wallClockMilliseconds() / 1000) }
 }

@@ -1,4 +1,5 @@
 import DequeModule
+import HTTPSemantics
 import HTTPTypes
 import NIOCore
 import NIOHTTP1
@@ -153,7 +154,7 @@ package final class RequestHeadHandler: ChannelDuplexHandler {
             version: .http1_1, status: HTTPResponseStatus(statusCode: problem.status),
             headers: [
                 "Content-Type": "application/problem+json", "Cache-Control": "no-store",
-                "Content-Length": "\(body.readableBytes)", "Connection": "close",
+                "Content-Length": "\(body.readableBytes)", "Connection": "close", "Date": HTTPDate.now.formatted,
             ])
         context.write(self.wrapOutboundOut(.head(head)), promise: nil)
         if !isHead { context.write(self.wrapOutboundOut(.body(.byteBuffer(body))), promise: nil) }
@@ -356,6 +357,7 @@ final class BadRequestProblemHandler: ChannelOutboundHandler, RemovableChannelHa
         head.headerFields[.contentLength] = "\(document.readableBytes)"
         head.headerFields[.contentType] = "application/problem+json"
         head.headerFields[.cacheControl] = "no-store"
+        head.headerFields[.date] = HTTPDate.now.formatted
         context.write(self.wrapOutboundOut(.head(head)), promise: nil)
         context.write(self.wrapOutboundOut(.body(document)), promise: promise)
     }
