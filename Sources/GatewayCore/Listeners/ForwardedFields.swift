@@ -6,7 +6,8 @@ import WireText
 /// 7239).
 ///
 /// Values from the client itself are dropped unless it is a trusted peer: then its lists are extended by our element,
-/// and its scheme and host are kept.
+/// and its scheme and host are kept. Most proxies send no `Forwarded`: what their other fields say begins it then, so that
+/// both kinds of fields agree.
 package struct ForwardedFields: Hashable, Sendable {
     package let forwarded: String
     /// `nil` where no address is known: a client on a Unix socket.
@@ -21,7 +22,7 @@ package struct ForwardedFields: Hashable, Sendable {
         var element = "for=\(Self.node(request.client));proto=\(scheme)"
         if let host { element += ";host=\(Self.quoted(host))" }
         let known = trusted ? request : ForwardedRequest(client: request.client, isSecure: request.isSecure, host: nil)
-        self.forwarded = Self.list(known.forwarded, element)
+        self.forwarded = Self.list(known.forwarded.isEmpty ? Self.elements(known) : known.forwarded, element)
         let addresses = Self.list(known.forwardedFor, Self.address(request.client))
         self.forwardedFor = addresses.isEmpty ? nil : addresses
         self.forwardedProto = Self.first(known.forwardedProto) ?? scheme
@@ -49,6 +50,18 @@ package struct ForwardedFields: Hashable, Sendable {
     private static func node(_ client: SocketAddress) -> String {
         guard let address = Self.address(client) else { return "unknown" }
         return address.utf8.contains(UInt8(ascii: ":")) ? "\"[\(address)]\"" : address
+    }
+
+    /// The elements of `Forwarded` that say the same as the other fields (RFC 7239 §7.4): an address for each proxy, and the
+    /// scheme and host of the first request.
+    private static func elements(_ known: ForwardedRequest) -> [String] {
+        var elements = known.forwardedFor.filter { Self.isSendable($0) }
+            .flatMap { FieldLines([FieldLine("X-Forwarded-For", $0)]).list("X-Forwarded-For") }
+            .map { "for=" + (SocketAddress(literal: $0, port: 0).map(Self.node) ?? "unknown") }
+        var first: [String] = elements.isEmpty ? [] : [elements.removeFirst()]
+        if let scheme = Self.first(known.forwardedProto) { first.append("proto=\(Self.quoted(scheme))") }
+        if let host = Self.first(known.forwardedHost) { first.append("host=\(Self.quoted(host))") }
+        return first.isEmpty ? [] : [first.joined(separator: ";")] + elements
     }
 
     private static func list(_ lines: [String], _ own: String?) -> String {

@@ -41,6 +41,24 @@ struct ForwardedFieldsTests {
             ])
     }
 
+    /// RFC 7239 §7.4
+    @Test func fieldsOfAPeerWithoutForwardedAreInItToo() {
+        var request = Self.request(Self.four, isSecure: false)
+        request.forwarded = []
+        request.forwardedFor = ["192.0.2.43, 2001:db8:cafe::17", "_hidden"]
+        request.forwardedProto = ["https"]
+        #expect(
+            ForwardedFields(request, trusted: true).forwarded
+                == "for=192.0.2.43;proto=https;host=public.example, for=\"[2001:db8:cafe::17]\", for=unknown, "
+                + "for=192.0.2.7;proto=http;host=example.com")
+        request.forwardedFor = []
+        #expect(
+            ForwardedFields(request, trusted: true).forwarded
+                == "proto=https;host=public.example, for=192.0.2.7;proto=http;host=example.com")
+        #expect(
+            ForwardedFields(request, trusted: false).forwarded == "for=192.0.2.7;proto=http;host=example.com")
+    }
+
     @Test func ipv6AddressesAndPortsAreQuoted() {
         let fields = ForwardedFields(
             ForwardedRequest(client: Self.six, isSecure: false, host: "example.com:8080"), trusted: true)
