@@ -109,6 +109,25 @@ def test_echo_returns_text_and_bytes_and_closes_with_a_code(page, chromium):
     run(body())
 
 
+def test_page_works_below_a_prefix(sluice, tmp_path, chromium, service):
+    file = configuration.write(
+        tmp_path / "sluice.yaml", [configuration.listener("web", "ws://127.0.0.1:0")], [
+            configuration.route("page", "page", path="/tools/{file...}"),
+            configuration.route("echo", "echo", path="/tools/echo"),
+            configuration.route("chat", f"ws://127.0.0.1:{service.port}/connection/websocket", path="/tools/connection/websocket")])
+    port = sluice("serve", "--config", file).port()
+
+    async def body():
+        async with Browser(chromium) as browser:
+            one = await browser.open(f"http://127.0.0.1:{port}/tools/")
+            await one.evaluate("document.querySelector('#text button').click()")
+            await one.until(f"{lines('echoes')}.some(line => line.startsWith('Hello'))")
+            await enter(one, "Ada")
+            await one.until(state("^Connected"))
+            assert one.complaints == []
+    run(body())
+
+
 # -- chat
 
 def test_two_pages_talk_and_see_each_other(page, chromium):

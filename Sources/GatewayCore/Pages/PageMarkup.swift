@@ -77,7 +77,7 @@ enum PageMarkup {
         </section>
         </main>
         <footer>
-          <p>The chat uses <a href="/sluice-chat.js">sluice-chat.js</a>, a client for your own pages too.</p>
+          <p>The chat uses <a href="sluice-chat.js">sluice-chat.js</a>, a client for your own pages too.</p>
         </footer>
         <script type="module">{program}</script>
         </body>

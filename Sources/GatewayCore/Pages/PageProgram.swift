@@ -2,7 +2,7 @@
 enum PageProgram {
     static let text = #"""
 
-        import { Chat } from '/sluice-chat.js';
+        import { Chat } from './sluice-chat.js';
 
         const $ = id => document.getElementById(id);
 
@@ -113,7 +113,7 @@ enum PageProgram {
           people.clear();
           names.clear();
           $('messages').replaceChildren();
-          chat = new Chat('/connection/websocket', { name: 'sluice-page' });
+          chat = new Chat('connection/websocket', { name: 'sluice-page' });
           const own = chat;
           chat.onstate = (state, why) => {
             if (chat !== own) return;
@@ -195,7 +195,7 @@ enum PageProgram {
 
         function echo() {
           if (socket && socket.readyState < 2) return socket;
-          const url = new URL('/echo', location.href);
+          const url = new URL('echo', location.href);
           url.protocol = url.protocol.replace('http', 'ws');
           socket = new WebSocket(url);
           socket.binaryType = 'arraybuffer';
