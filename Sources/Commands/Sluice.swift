@@ -80,6 +80,10 @@ extension Sluice {
     package static func main() {
         // Before anything opens a descriptor.
         StandardDescriptors.open()
+        guard !CommandLine.arguments.isEmpty else {
+            ErrorReporter.print("sluice: the arguments cannot be read from /proc/self/cmdline; mount /proc")
+            self.exit(withError: ExitStatus.systemError)
+        }
         if let position = ProgramArguments.firstInvalidPosition {
             let remedy = "write it in UTF-8, and rename a file whose name is not"
             ErrorReporter.print("sluice: argument \(position) is not valid UTF-8; \(remedy)")

@@ -110,7 +110,7 @@ struct UsageTests {
         sluice: missing expected argument '<URL>'; see 'sluice connect --help'
         $ connect nonsense
         64
-        URL: expected a URL with ://, found "nonsense"; write it like ws://127.0.0.1:8080
+        URL: expected a URL with ://, found "nonsense"; write it like ws://127.0.0.1:8080 or tcp://127.0.0.1:5900
         $ connect http://127.0.0.1/
         64
         URL: expected a URL that begins with tcp, tls, unix, ws or wss, found "http://127.0.0.1/"; tls, ws and wss may be followed by +unix

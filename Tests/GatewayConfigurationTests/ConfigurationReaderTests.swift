@@ -20,6 +20,19 @@ struct ConfigurationReaderTests {
         #expect(route.tunnel.pingInterval == .seconds(25))
     }
 
+    /// YAML 1.2 §5.2
+    @Test(arguments: ["", "# comment\n", "\n"])
+    func byteOrderMarkIsNoPartOfTheFirstLine(_ start: String) throws {
+        let block = """
+            listeners:
+              - {name: web, listen: "ws://127.0.0.1:8080"}
+            routes:
+              - {name: echo, path: /echo, target: echo}
+            """
+        let configuration = try ConfigurationSamples.configuration("\u{FEFF}" + start + block)
+        #expect(try configuration == ConfigurationSamples.configuration(block))
+    }
+
     @Test func everyOptionOfTheGatewayAndItsListenersIsRead() throws {
         let configuration = try ConfigurationSamples.configuration(ConfigurationSamples.everything)
         #expect(configuration.control.address == .unix(path: "/run/sluice/control.sock", mode: 0o660))

@@ -216,8 +216,9 @@ private struct InputSplitter {
     }
 
     private func overflow(_ what: String) -> ConnectFailure {
-        ConnectFailure(
+        let isText = if case .textLines = self.plan.framing { true } else { false }
+        return ConnectFailure(
             .unsendableInput, "\(what) is longer than \(self.plan.messageLimit) bytes",
-            remedy: "raise --max-message-size, or use --binary")
+            remedy: isText ? "raise --max-message-size, or use --binary" : "raise --max-message-size")
     }
 }

@@ -29,6 +29,8 @@ enum YAMLDocument {
     }
 
     private static func compose(_ text: String, file: String) throws(ConfigurationProblem) -> Node? {
+        // The parser would count a byte order mark as a column of the first line.
+        let text = text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text
         do {
             // The basic resolver keeps every scalar as text.
             return try Yams.compose(yaml: text, .basic, .default, .utf8)

@@ -45,7 +45,7 @@ package struct KeySetURL: Sendable, Hashable, CustomStringConvertible {
     package let description: String
 
     package init(_ text: String) throws(ValueSyntaxError) {
-        let url = try URLText(text)
+        let url = try URLText(text, like: "https://id.example/keys.json")
         guard ["http", "https"].contains(url.scheme), url.transport.isEmpty else {
             throw ValueSyntaxError(
                 expected: "a URL that begins with https",

@@ -41,7 +41,7 @@ package struct ProxyURL: Sendable, Hashable, CustomStringConvertible {
                 expected: "a proxy's URL without a user name and password",
                 remedy: "write them as {url: …, user: …, password-file: …}")
         }
-        let url = try URLText(String(text))
+        let url = try URLText(String(text), like: "http://proxy.example:3128")
         guard let scheme = Scheme(rawValue: url.scheme), url.transport.isEmpty else {
             throw ValueSyntaxError(
                 expected: "a URL that begins with http, https, socks4, socks4a, socks5 or socks5h",

@@ -9,14 +9,15 @@ struct URLText {
     /// Path and query; may be empty.
     let resource: Substring
 
-    init(_ text: String) throws(ValueSyntaxError) {
+    /// - Parameter example: for the error about a text without a scheme.
+    init(_ text: String, like example: String = "ws://127.0.0.1:8080") throws(ValueSyntaxError) {
         guard text.utf8.count <= 4096, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw ValueSyntaxError(
                 expected: "a URL of at most 4096 printable ASCII characters without spaces",
                 remedy: "percent-encode other characters, and write host names in their xn-- form")
         }
         guard let range = text.firstRange(of: "://") else {
-            throw ValueSyntaxError(expected: "a URL with ://", remedy: "write it like ws://127.0.0.1:8080")
+            throw ValueSyntaxError(expected: "a URL with ://", remedy: "write it like \(example)")
         }
         let schemes = text[..<range.lowerBound].lowercased().split(separator: "+", omittingEmptySubsequences: false)
         guard schemes.count <= 2, let scheme = schemes.first, scheme != "unix" || schemes.count == 1,
@@ -88,7 +89,7 @@ extension EndpointURL {
     /// on a Unix socket `tls+unix:///PATH`, `ws+unix:///PATH[:/RESOURCE]`, `wss+unix:///PATH[:/RESOURCE]`. HOST is a
     /// name, an IPv4 address, or an IPv6 address in brackets. The default of RESOURCE is `/`.
     package init(_ text: String) throws(ValueSyntaxError) {
-        let url = try URLText(text)
+        let url = try URLText(text, like: "ws://127.0.0.1:8080 or tcp://127.0.0.1:5900")
         guard let scheme = Scheme(rawValue: url.scheme), Self.transports(of: scheme).contains(url.transport) else {
             throw ValueSyntaxError(
                 expected: "a URL that begins with tcp, tls, unix, ws or wss",
@@ -208,7 +209,7 @@ package struct ControlURL: Sendable, Equatable {
     package let isSecure: Bool
 
     package init(_ text: String) throws(ValueSyntaxError) {
-        let url = try URLText(text)
+        let url = try URLText(text, like: "http://127.0.0.1:8081")
         self.isSecure = url.scheme == "https"
         if url.scheme == "unix" {
             let (path, resource) = try url.socketPath()

@@ -56,7 +56,8 @@ package final class TunnelLog: Sendable {
             self.write(
                 LogLine(
                     "cluster name taken", [("node", .text(node)), ("instance", .text(instance))], level: .error))
-        case .refused(let reason): self.write(LogLine("cluster not joined", [("reason", .text(reason))], level: .warning))
+        case .refused(let reason):
+            self.write(LogLine("cluster not joined", [("reason", .text(reason))], level: .warning))
         case .away: break
         case .reported(let text): self.write(LogLine("redis reported", [("reason", .text(text))], level: .debug))
         }
