@@ -91,6 +91,21 @@ struct ValueSyntaxTests {
         #expect(throws: ValueSyntaxError(expected: "true or false")) { try ValueSyntax<Bool>.boolean.parse(text) }
     }
 
+    @Test(arguments: [
+        ("cert", "certificate"), ("crll", "crl"), ("certificatt", "certificate"), ("ce", nil), ("xyz", nil),
+    ])
+    func beginningOfAWordSuggestsIt(_ word: String, _ expected: String?) {
+        #expect(EditDistance.nearest(to: word, among: ["crl", "certificate-chain", "certificate"]) == expected)
+    }
+
+    @Test(arguments: ["/%zz", "/%", "/a%2", "/%4{room}"])
+    func percentSignOfATargetBeginsTwoDigits(_ path: String) throws {
+        let error = ValueSyntaxError(
+            expected: "two hexadecimal digits after each %", remedy: "write a % itself as %25")
+        #expect(throws: error) { try ResourceTemplate(parsing: path[...]) }
+        #expect(try ResourceTemplate(parsing: "/%25{room}?a=%C3%A9").description == "/%25{room}?a=%C3%A9")
+    }
+
     @Test func unknownWordSuggestsTheNearestChoice() {
         let fault = ValueSyntaxError(
             expected: "one of binary, text, lines, length-prefixed, base64", remedy: "did you mean length-prefixed?")

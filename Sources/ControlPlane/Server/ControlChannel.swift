@@ -275,12 +275,14 @@ final class AcceptGate: ChannelDuplexHandler {
     typealias OutboundIn = Never
 
     private static let pause = TimeAmount.milliseconds(50)
+    /// Between two lines about one shortage, which may come and go many times in a second.
+    private static let logPause = TimeAmount.seconds(60)
 
     private let reserve: DescriptorReserve
     private let log: TunnelLog
     /// Retries the read.
     private var timer: Scheduled<Void>?
-    private var hasLogged = false
+    private var nextLine = NIODeadline.distantPast
 
     init(_ reserve: DescriptorReserve, log: TunnelLog) {
         self.reserve = reserve
@@ -312,8 +314,9 @@ final class AcceptGate: ChannelDuplexHandler {
     /// Switches `autoRead` off: a pending read would otherwise fail again in every turn of the event loop.
     private func wait(_ context: ChannelHandlerContext) {
         guard self.timer == nil else { return }
-        if !self.hasLogged {
-            self.hasLogged = true
+        let now = context.eventLoop.now
+        if now >= self.nextLine {
+            self.nextLine = now + Self.logPause
             self.log.log(
                 "the control plane accepts no connections for now: \(SystemError.processDescriptorsExhausted)",
                 level: .warning)
@@ -326,7 +329,6 @@ final class AcceptGate: ChannelDuplexHandler {
         self.timer = nil
         guard context.channel.isActive else { return }
         guard self.reserve.isAvailable() else { return self.wait(context) }
-        self.hasLogged = false
         try? context.channel.syncOptions?.setOption(.autoRead, value: true)
         context.read()
     }

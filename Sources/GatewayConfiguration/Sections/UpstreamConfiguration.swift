@@ -1,3 +1,5 @@
+import WireText
+
 /// A named group of interchangeable endpoints.
 package struct UpstreamConfiguration: Sendable, Equatable {
     /// How an endpoint is chosen among those that are not ejected.
@@ -198,7 +200,14 @@ package struct ResourceTemplate: Sendable, Hashable, CustomStringConvertible {
         guard text.isEmpty || text.first == "/" || text.first == "?" else { throw error }
         var rest = text
         while let first = rest.first {
-            if first == "{" {
+            if first == "%" {
+                guard rest.utf8.dropFirst().prefix(2).count(where: { $0.hexadecimalValue != nil }) == 2 else {
+                    throw ValueSyntaxError(
+                        expected: "two hexadecimal digits after each %", remedy: "write a % itself as %25")
+                }
+                literal += rest.prefix(3)
+                rest = rest.dropFirst(3)
+            } else if first == "{" {
                 guard let end = rest.firstIndex(of: "}") else { throw error }
                 let name = rest[..<end].dropFirst()
                 guard NameText.isParameter(name) || ClaimParameter.claim(of: name) != nil else { throw error }

@@ -413,7 +413,8 @@ package struct ValueSyntaxError: Error, Equatable, Sendable {
 /// Finds the known word that a misspelt one probably means.
 package enum EditDistance {
     /// - Returns: the first candidate with the smallest edit distance to `word` (insertions, deletions, replacements,
-    ///   swaps of neighbours), if that is at most 3 and a third of its length.
+    ///   swaps of neighbours), if that is at most 3 and a third of its length; else the shortest one that begins with
+    ///   `word`, if that has at least three letters.
     package static func nearest(to word: String, among candidates: [String]) -> String? {
         let letters = Array(word.lowercased().utf8.prefix(64))
         var best: (distance: Int, word: String)?
@@ -422,7 +423,9 @@ package enum EditDistance {
             let limit = min(3, max(1, candidate.utf8.count / 3))
             if distance <= limit, distance < best?.distance ?? .max { best = (distance, candidate) }
         }
-        return best?.word
+        if let best { return best.word }
+        guard letters.count >= 3 else { return nil }
+        return candidates.filter { $0.utf8.starts(with: letters) }.min { $0.utf8.count < $1.utf8.count }
     }
 
     /// Optimal string alignment distance, computed row by row.
