@@ -95,14 +95,9 @@ package final class ControlServer: Sendable {
     ) async throws(GatewayPlanError) -> ControlSettings.Address {
         let (outcomes, continuation) = AsyncStream.makeStream(
             of: Result<ControlSettings.Address, GatewayPlanError>.self)
-        let log = self.log
-        let server = self.server(at: address) { channel in
-            try? await channel.eventLoop.submit {
-                try channel.pipeline.syncOperations.addHandler(
-                    AcceptGate(.process, log: log), position: .first)
-            }.get()
+        let server = self.server(at: address) { [weak self] channel in
             let bound = address.resolvingPort(UInt16(clamping: channel.localAddress?.port ?? 0))
-            channel.closeFuture.whenComplete { [weak self] _ in self?.listenerClosed(at: bound) }
+            await self?.watch(channel, at: bound)
             continuation.yield(.success(bound))
         }
         var configuration = ServiceGroupConfiguration(services: [server], logger: self.context.logger)
@@ -130,6 +125,14 @@ package final class ControlServer: Sendable {
             return try outcome.get()
         }
         throw GatewayPlanError(.server("the server stopped at once"), at: .control(at: address))
+    }
+
+    private func watch(_ listener: any Channel, at address: ControlSettings.Address) async {
+        let log = self.log
+        try? await listener.eventLoop.submit {
+            try listener.pipeline.syncOperations.addHandler(AcceptGate(.process, log: log), position: .first)
+        }.get()
+        listener.closeFuture.whenComplete { [weak self] _ in self?.listenerClosed(at: address) }
     }
 
     /// The HTTP server closes its listener after most errors of accept(2), although they concern one connection.
