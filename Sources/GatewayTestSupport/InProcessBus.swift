@@ -7,6 +7,7 @@ package final class InProcessNetwork: Sendable {
         var handlers: [String: @Sendable (ClusterMessage) async -> [UInt8]] = [:]
         var names: Set<String> = []
         var silent: Set<String> = []
+        var leaving: Set<String> = []
         var isAway = false
         var isFrozen = false
         var frozenCallers: [CheckedContinuation<Void, Never>] = []
@@ -26,6 +27,11 @@ package final class InProcessNetwork: Sendable {
     /// The node's lease ends.
     package func remove(_ name: String) {
         self.state.withLock { _ = $0.names.remove(name) }
+    }
+
+    /// The node's lease ends with its next answer.
+    package func removeAfterCall(_ name: String) {
+        self.state.withLock { _ = $0.leaving.insert(name) }
     }
 
     /// The node has a lease again.
@@ -100,6 +106,7 @@ package final class InProcessNetwork: Sendable {
             guard !state.isAway else { throw .away }
             state.calls.append(name)
             guard state.names.contains(name) else { throw .unknownNode(name) }
+            if state.leaving.remove(name) != nil { state.names.remove(name) }
             return state.silent.contains(name) ? nil : state.handlers[name]
         }
     }

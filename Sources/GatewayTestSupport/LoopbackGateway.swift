@@ -108,10 +108,10 @@ package final class LoopbackGateway: Sendable {
     /// A condition that did not come true.
     package struct TimedOut: Error {}
 
-    /// Evaluates `condition` until it holds, for at most 20 s.
+    /// Evaluates `condition` until it holds, for at most 120 s: machines that run other tests meanwhile are slow.
     /// - Throws: `TimedOut`.
     package func wait(until condition: () async throws -> Bool) async throws {
-        let deadline = ContinuousClock.now.advanced(by: .seconds(20))
+        let deadline = ContinuousClock.now.advanced(by: .seconds(120))
         while try await !condition() {
             guard ContinuousClock.now < deadline else { throw TimedOut() }
             // A condition that never suspends would keep the thread from the tasks that make it true.

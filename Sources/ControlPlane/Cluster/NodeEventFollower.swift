@@ -226,7 +226,8 @@ struct NodeEventFollower: Sendable {
             if let timeLeft { group.addTask { await Self.after(timeLeft, .over) } }
             let heartbeat = self.heartbeat
             group.addTask { await Self.after(heartbeat, .heartbeat) }
-            let first = try await self.selected()
+            // One that the client named may have left since `begin`.
+            let first = await self.presentNodes()
             group.addTask { .nodes(first) }
             while !self.bounds.isReached(self.count), let outcome = try await group.next() {
                 if case .over = outcome { break }
