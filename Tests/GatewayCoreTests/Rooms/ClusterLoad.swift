@@ -252,7 +252,8 @@ final class ClusterLoad {
         self.judgeStorage(lost)
         self.judgeRequests(lost)
         for room in Self.rooms { self.judgeOrder(room) }
-        let missing = lost.union(Self.numbers(self.redis.removed))
+        // A node that read the room between a removal and the return of an older state had not what was removed.
+        let missing = lost.union(Self.numbers(self.redis.everRemoved))
         for member in self.scene.plainMembers {
             let channel = ModelRedis.channel(of: member.room)
             let order = self.redis.everStored.filter { $0.channel == channel }.compactMap { stored in

@@ -64,6 +64,8 @@ final class ModelRedis {
     private(set) var counts: [String: Int] = [:]
     /// Entries that were removed, and did not come back with an older state.
     private(set) var removed: Set<String> = []
+    /// Entries that were removed, those that came back with an older state among them.
+    private(set) var everRemoved: Set<String> = []
     /// Offsets of entries that were ever removed, by the room's channel.
     private var removedOffsets: [String: Set<Int>] = [:]
     /// All publications that were ever stored, in their order.
@@ -365,6 +367,7 @@ final class ModelRedis {
         let missing = before.kept.subtracting(self.store.kept)
         guard isRemoval, let stream = before.stream(meta: keys[0], keys[1]) else { return self.lost.formUnion(missing) }
         self.removed.formUnion(missing)
+        self.everRemoved.formUnion(missing)
         let offsets = stream.entries.filter { missing.contains($0.envelope) }.map(\.offset)
         self.removedOffsets[String(keys[1].dropLast(":stream".count)), default: []].formUnion(offsets)
         self.count("removals")
