@@ -101,6 +101,13 @@ extension Sluice {
     /// Runs the command in a task, while this thread serves the main executor.
     private static func start(_ command: sending any AsyncParsableCommand) -> Never {
         let isGateway = command is any GatewayCommand
+        do throws(ThreadShortage) {
+            // A gateway looks again once it knows its loops.
+            try ThreadShortage.check(ThreadShortage.clientCount)
+        } catch {
+            ErrorReporter.print(ErrorReporter.text(of: error))
+            self.exit(withError: ErrorReporter.exitCode(of: error))
+        }
         Task(executorPreference: isGateway ? MainThread.shared : nil) { await self.run(command) }
         MainThread.shared.serve()
     }

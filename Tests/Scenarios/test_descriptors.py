@@ -176,6 +176,21 @@ def test_a_configured_limit_above_the_descriptors_is_warned_of(sluice, tmp_path)
     assert re.search(r"max-connections is 10000, but the limit of 256 descriptors permits \d+", one.gateway.wait_log("max-connections is"))
 
 
+@pytest.mark.parametrize("limit", range(16, 40, 2))
+def test_a_gateway_with_too_few_descriptors_serves_or_says_so(sluice, tmp_path, limit):
+    file = tmp_path / "sluice.yaml"
+    configuration.write(
+        file, [configuration.listener("raw", "tcp://127.0.0.1:0", route="echo")], [configuration.route("echo", "echo")],
+        control={"address": "http://127.0.0.1:0"})
+    gateway = sluice("serve", "--config", file, descriptors=limit, ready=False)
+    eventually(lambda: "ready" in gateway.output.all() or not gateway.running(), "its decision")
+    if gateway.running():
+        assert gateway.stop() == 0
+    else:
+        assert gateway.wait(1) == 71, gateway.log.all()
+        assert "no descriptors: " in gateway.wait_log("raise LimitNOFILE")
+
+
 # -- another process on the same address
 
 @pytest.mark.parametrize("scheme", ["tcp", "ws"])

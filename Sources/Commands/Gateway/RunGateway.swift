@@ -19,6 +19,7 @@ func runGateway(_ located: LocatedConfiguration, source: ConfigurationSource) as
     try GatewaySignals.block()
     ProcessOutput.isBlocking = false
     Machine.returnLargeBlocks()
+    try ThreadShortage.check(ThreadShortage.gatewayCount(loops: configuration.loops ?? Machine.cores))
     let descriptors = DescriptorReserve.process.raiseLimit()
     let log = TunnelLog(configuration.log)
     let events = ServiceEvents()

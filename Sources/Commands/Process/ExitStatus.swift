@@ -61,7 +61,7 @@ enum ErrorReporter {
     static func text(of error: any Error) -> String {
         switch error {
         case is UsageProblems, is UnusableFiles: "\(error)"
-        case is UnreachableTarget, is SystemError, is GatewayPlanError: "sluice: \(error)"
+        case is UnreachableTarget, is SystemError, is GatewayPlanError, is ThreadShortage: "sluice: \(error)"
         case let failure as ControlFailure: "sluice: \(TerminalText.singleLine(failure.line, limit: 1000))"
         case let failure as ConnectFailure: "sluice: \(failure.line)"
         default: "sluice: internal error: \(error)"
@@ -73,7 +73,7 @@ enum ErrorReporter {
         case is UsageProblems: ExitStatus.usage
         case is UnusableFiles: ExitStatus.configuration
         case is UnreachableTarget: ExitStatus.unavailable
-        case is SystemError, is GatewayPlanError: ExitStatus.systemError
+        case is SystemError, is GatewayPlanError, is ThreadShortage: ExitStatus.systemError
         case let failure as ControlFailure: self.exitCode(of: failure.kind)
         case let failure as ConnectFailure: self.exitCode(of: failure.kind)
         default: ExitStatus.internalError

@@ -27,6 +27,9 @@ package final class ControlServer: Sendable {
 
     private let context: ControlContext
     private let settings: ControlSettings
+    /// Descriptors that the HTTP server opens without a way to say that there are none: its loop's, and its listener's.
+    private static let ownDescriptors = 6
+
     private let log: TunnelLog
     /// A single event loop, which runs all HTTP connections.
     private let eventLoops: MultiThreadedEventLoopGroup
@@ -51,6 +54,9 @@ package final class ControlServer: Sendable {
             self.webSocketLoops = try LoopGroup(count: 1)
         } catch {
             throw GatewayPlanError(.system(error), at: .control())
+        }
+        guard DescriptorReserve.process.canOpen(Self.ownDescriptors) else {
+            throw GatewayPlanError(.system(.processDescriptorsExhausted), at: .control())
         }
         self.context = ControlContext(
             gateway: gateway, settings: settings, configuration: configuration, version: version,

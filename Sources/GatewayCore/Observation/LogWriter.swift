@@ -27,6 +27,7 @@ package final class LogWriter: Sendable {
     private let write: @Sendable ([UInt8]) -> Void
     private let notice: @Sendable (Int) -> String
     private let hasThread: Bool
+    private let startThread: @Sendable (@escaping @Sendable () -> Void) -> Bool
     /// Number of lines dropped because too many were queued.
     package let lost = Atomic<Int>(0)
 
@@ -34,10 +35,15 @@ package final class LogWriter: Sendable {
     ///   - onOwnThread: `false` if `write` never waits: then the logging thread writes.
     ///   - write: writes lines; by default to standard error.
     ///   - notice: returns the line that reports dropped lines.
+    ///   - startThread: starts the writing thread, and returns whether the system gave one.
     package init(
         onOwnThread: Bool = true, write: (@Sendable ([UInt8]) -> Void)? = nil,
-        notice: @escaping @Sendable (Int) -> String = { "\($0) log lines were dropped: the log's reader is too slow" }
+        notice: @escaping @Sendable (Int) -> String = { "\($0) log lines were dropped: the log's reader is too slow" },
+        startThread: @escaping @Sendable (@escaping @Sendable () -> Void) -> Bool = {
+            SystemThread.start(named: "log", $0)
+        }
     ) {
+        self.startThread = startThread
         self.hasThread = onOwnThread
         self.notice = notice
         self.write = write ?? { _ = StandardError.write($0) }
@@ -57,8 +63,8 @@ package final class LogWriter: Sendable {
         }
         guard start else { return }
         guard self.hasThread else { return self.drain() }
-        // Without a thread the lines wait for the next one that is logged.
-        if !SystemThread.start(named: "log", { self.drain() }) { self.queue.withLock { $0.writing = false } }
+        // Without a thread the lines wait for the next one that is logged, or for the end of the process.
+        if !self.startThread({ self.drain() }) { self.queue.withLock { $0.writing = false } }
     }
 
     private static func add(_ line: String, to queue: inout Queue) {
@@ -86,10 +92,16 @@ package final class LogWriter: Sendable {
         }
     }
 
-    /// Waits until all lines are written, or the timeout has passed; for the end of the process.
+    /// Waits until all lines are written, or the timeout has passed; for the end of the process. Lines for which there was
+    /// no thread are written by the calling one.
     /// - Returns: whether all are written.
     @discardableResult
     package func flush(within timeout: Duration = LogWriter.flushTimeout) -> Bool {
+        let isLeft = self.queue.withLock { queue -> Bool in
+            defer { queue.writing = true }
+            return !queue.writing
+        }
+        if isLeft { self.drain() }
         let deadline = ContinuousClock.now.advanced(by: timeout)
         while self.queue.withLock({ $0.writing }) {
             guard ContinuousClock.now < deadline else { return false }

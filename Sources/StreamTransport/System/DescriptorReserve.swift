@@ -61,6 +61,19 @@ package final class DescriptorReserve: Sendable {
         number < self.budget.innerCeiling
     }
 
+    /// Whether the system gives this many descriptors at the same time, those of the reserve among them. For code of
+    /// others that ends the process where it gets none.
+    package func canOpen(_ count: Int) -> Bool {
+        var opened: [Int32] = []
+        defer { for number in opened { _ = CLinux.close(number) } }
+        while opened.count < count {
+            let number = eventfd(0, Int32(EFD_CLOEXEC))
+            guard number >= 0 else { return false }
+            opened.append(number)
+        }
+        return true
+    }
+
     /// The system refused a descriptor: the limit sank, or others used up the reserve. Gives the held ones back.
     package func exhausted() {
         self.reached.store(true, ordering: .relaxed)

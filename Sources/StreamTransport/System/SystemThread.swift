@@ -1,4 +1,5 @@
 import CLinux
+import Synchronization
 
 /// A thread of the system, for work that must not share one with Swift's own pool.
 package enum SystemThread {
@@ -17,6 +18,13 @@ package enum SystemThread {
     /// - Returns: whether the system gave a thread.
     @discardableResult
     package static func start(named name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
+        guard let thread = self.create(named: name, body) else { return false }
+        _ = pthread_detach(thread)
+        return true
+    }
+
+    /// - Returns: the thread, which must be detached or joined; `nil` if the system gives none.
+    private static func create(named name: String, _ body: @escaping @Sendable () -> Void) -> pthread_t? {
         let start = unsafe Unmanaged.passRetained(Start(name: String(name.prefix(15)), body: body))
         var thread = pthread_t()
         let status = unsafe pthread_create(
@@ -30,10 +38,31 @@ package enum SystemThread {
             }, start.toOpaque())
         guard status == 0 else {
             unsafe start.release()
-            return false
+            return nil
         }
-        _ = pthread_detach(thread)
-        return true
+        return thread
+    }
+
+    /// How many threads the system gives at the same time, at most `count`. They have ended when it returns.
+    package static func availableCount(upTo count: Int) -> Int {
+        let gate = Gate()
+        var threads: [pthread_t] = []
+        gate.whileClosed {
+            while threads.count < count, let thread = self.create(named: "probe", { gate.pass() }) {
+                threads.append(thread)
+            }
+        }
+        for thread in threads { _ = pthread_join(thread, nil) }
+        return threads.count
+    }
+
+    /// Holds threads until all are started.
+    private final class Gate: Sendable {
+        private let isClosed = Mutex(())
+
+        func whileClosed(_ body: () -> Void) { self.isClosed.withLock { _ in body() } }
+
+        func pass() { self.isClosed.withLock { _ in } }
     }
 
     /// Identifies the current thread.

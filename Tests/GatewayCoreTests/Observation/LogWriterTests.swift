@@ -32,6 +32,32 @@ struct LogWriterTests {
         #expect(reader.lines == (0..<1_000).map { "line \($0)" })
     }
 
+    @Test func linesForWhichThereWasNoThreadAreWrittenAtTheEnd() {
+        let reader = SlowReader()
+        reader.wake()
+        let writer = LogWriter(write: { reader.take($0) }, startThread: { _ in false })
+        writer.log("one")
+        writer.log("two")
+        #expect(reader.lines == [])
+        #expect(writer.flush())
+        #expect(reader.lines == ["one", "two"])
+    }
+
+    @Test func linesForWhichThereWasNoThreadAreWrittenWithTheNextOnes() {
+        let reader = SlowReader()
+        reader.wake()
+        let hasThread = Mutex(false)
+        let writer = LogWriter(write: { reader.take($0) }, startThread: { body in
+            guard hasThread.withLock({ $0 }) else { return false }
+            body()
+            return true
+        })
+        writer.log("one")
+        hasThread.withLock { $0 = true }
+        writer.log("two")
+        #expect(reader.lines == ["one", "two"])
+    }
+
     @Test func theEndDoesNotWaitForAReaderThatSleeps() {
         let reader = SlowReader()
         let writer = LogWriter { reader.take($0) }
