@@ -35,7 +35,7 @@ struct CompactSignature {
         guard String(validating: bytes, as: UTF8.self) != nil else { throw .malformed("the header is not UTF-8") }
         var algorithm: String?
         var key: String?
-        var names: Set<String> = []
+        var names: Set<MemberName> = []
         do throws(JSONSyntaxError) {
             var reader = JSONReader(bytes, maximumDepth: Self.depthLimit)
             try reader.readObject { (name, value) throws(JSONSyntaxError) in

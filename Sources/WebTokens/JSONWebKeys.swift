@@ -21,7 +21,7 @@ enum JSONWebKeys {
         }
     }
 
-    private static let textMembers: Set<String> = ["kty", "kid", "alg", "use", "n", "e", "crv", "x", "y", "k"]
+    private static let textMembers: Set<MemberName> = ["kty", "kid", "alg", "use", "n", "e", "crv", "x", "y", "k"]
 
     static func read(_ bytes: [UInt8], allowsSecrets: Bool) throws(TokenKeyProblem) -> TokenKeySet {
         guard let text = String(validating: bytes, as: UTF8.self) else {
@@ -76,10 +76,10 @@ enum JSONWebKeys {
     }
 
     private static func read(
-        _ name: String, _ value: inout JSONReader, into members: inout Members
+        _ name: MemberName, _ value: inout JSONReader, into members: inout Members
     ) throws(JSONSyntaxError) {
         if self.textMembers.contains(name), value.nextKind() == .string {
-            let former = members.texts.updateValue(try value.readString(), forKey: name)
+            let former = members.texts.updateValue(try value.readString(), forKey: name.text)
             if former != nil { members.hasDuplicates = true }
         } else if name == "key_ops", value.nextKind() == .array {
             if members.operations != nil { members.hasDuplicates = true }

@@ -25,7 +25,7 @@ package struct Token: Sendable, Equatable {
     package let issuedAt: Int64?
 
     private struct Claim: Sendable, Equatable {
-        let name: String
+        let name: MemberName
         /// In `json`, without whitespace around it.
         let value: Range<Int>
     }
@@ -50,7 +50,7 @@ package struct Token: Sendable, Equatable {
 
     private static func readClaims(_ json: [UInt8]) throws(TokenError) -> [Claim] {
         var claims: [Claim] = []
-        var names: Set<String> = []
+        var names: Set<MemberName> = []
         do throws(JSONSyntaxError) {
             var reader = JSONReader(json, maximumDepth: CompactSignature.depthLimit)
             try reader.readObject { (name, value) throws(JSONSyntaxError) in
@@ -67,7 +67,7 @@ package struct Token: Sendable, Equatable {
     }
 
     private static func reader(_ name: String, _ claims: [Claim], _ json: [UInt8]) -> JSONReader? {
-        claims.first { $0.name == name }.map { claim in
+        claims.first { $0.name == MemberName(name) }.map { claim in
             JSONReader(json, in: claim.value, maximumDepth: CompactSignature.depthLimit)
         }
     }
@@ -77,11 +77,11 @@ package struct Token: Sendable, Equatable {
     // MARK: Any claim
 
     /// Names of all claims in the order of the token.
-    package var claimNames: [String] { self.claims.map(\.name) }
+    package var claimNames: [String] { self.claims.map(\.name.text) }
 
     /// JSON text of a claim as it was signed; `nil` if there is none of the name.
     package func rawClaim(_ name: String) -> [UInt8]? {
-        self.claims.first { $0.name == name }.map { Array(self.json[$0.value]) }
+        self.claims.first { $0.name == MemberName(name) }.map { Array(self.json[$0.value]) }
     }
 
     /// A claim as one text: a string decoded, a number or boolean as it was signed; `nil` if the token has no such claim,
@@ -108,7 +108,7 @@ package struct Token: Sendable, Equatable {
         var subscriptions: [(channel: String, options: [UInt8])] = []
         do throws(JSONSyntaxError) {
             try reader.readObject { (name, value) throws(JSONSyntaxError) in
-                subscriptions.append((name, try value.readRaw()))
+                subscriptions.append((name.text, try value.readRaw()))
             }
         } catch {
             throw .malformed("claim subs is no object")

@@ -58,7 +58,7 @@ package struct JSONReader: Sendable {
     /// Reads a document that is one object. `body` must read or skip the value of each member.
     /// - Returns: whether `bytes` is such a document. `body` may have been called before the first error.
     package static func readDocument(
-        _ bytes: [UInt8], _ body: (_ name: String, _ value: inout JSONReader) throws(JSONSyntaxError) -> Void
+        _ bytes: [UInt8], _ body: (_ name: MemberName, _ value: inout JSONReader) throws(JSONSyntaxError) -> Void
     ) -> Bool {
         var reader = JSONReader(bytes)
         do throws(JSONSyntaxError) {
@@ -74,13 +74,13 @@ package struct JSONReader: Sendable {
 
     /// Calls `body` for each member of the next value, an object. `body` must read or skip the member's value.
     package mutating func readObject(
-        _ body: (_ name: String, _ value: inout JSONReader) throws(JSONSyntaxError) -> Void
+        _ body: (_ name: MemberName, _ value: inout JSONReader) throws(JSONSyntaxError) -> Void
     ) throws(JSONSyntaxError) {
         try self.open(UInt8(ascii: "{"))
         var isFirst = true
         while try !self.closes(with: UInt8(ascii: "}"), isFirst: isFirst) {
             isFirst = false
-            let name = try self.readString()
+            let name = MemberName(try self.readString())
             try self.expect(UInt8(ascii: ":"))
             try body(name, &self)
         }

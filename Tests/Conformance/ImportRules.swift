@@ -24,6 +24,8 @@ enum ImportRules {
         "Foundation": [
             "BackgroundTransfers/", "TransferDaemon/", "URLLoading/", "ControlClient/", "ControlPlane/", "Commands/",
             "GatewayTestSupport/", "TestSupport/NTLMUsers.swift",
+            // Unicode's normal forms.
+            "Rooms/State/NameRules.swift",
         ],
         "FoundationEssentials": ["ControlPlane/"],
         // URLLoading takes its place; only side-by-side tests and benchmarks link it.

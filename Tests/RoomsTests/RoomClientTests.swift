@@ -46,6 +46,49 @@ struct RoomClientTests {
         #expect(scene.send(.send, number: 0) == [.close(.notAvailable)])
     }
 
+    /// Two names that Unicode calls canonically equivalent would be one room, with the policies of two.
+    @Test(
+        arguments: [
+            ("WOR\u{212A}:1", false), ("e\u{301}", false), ("\u{37E}", false), ("\u{E9}", true), ("நா:한", true),
+        ])
+    func nameOfARoomIsInUnicodesComposedForm(_ name: String, _ isComposed: Bool) {
+        #expect(name.isComposed == isComposed)
+        var authority = ClientScene.authority()
+        authority.policies[name] = ClientScene.policy()
+        let requests: [Command.Request] = [
+            .subscribe(Command.SubscribeRequest(channel: name)), .publish(channel: name, Self.data),
+            .unsubscribe(channel: name), .presence(channel: name), .subscriptionRefresh(channel: name, token: "t"),
+        ]
+        for request in requests {
+            var scene = ClientScene(authority)
+            _ = scene.connect()
+            let isRefused = scene.send(request) == ClientScene.error(.badRequest)
+            guard case .presence = request else {
+                if case .subscriptionRefresh = request { continue }
+                #expect(isRefused != isComposed, "\(request)")
+                continue
+            }
+            if !isComposed { #expect(isRefused) }
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func longNamesAndEpochsOfManyMarksAreRefusedWithoutComparingThem() {
+        let long = String(repeating: "\u{301}\u{323}", count: 200_000)
+        for request in [.unsubscribe(channel: long), .presence(channel: long)] as [Command.Request] {
+            var scene = ClientScene()
+            _ = scene.connect()
+            #expect(scene.send(request) == ClientScene.error(.badRequest))
+        }
+        #expect(StreamPosition.epoch(long) == "-")
+        var scene = ClientScene()
+        var request = Command.ConnectRequest()
+        request.subscriptions = [Command.SubscribeRequest(channel: long), Command.SubscribeRequest(channel: long)]
+        let actions = scene.send(.connect(request), number: 1)
+        guard case .send(.connect(_, let result))? = actions.last else { return #expect(Bool(false), "\(actions)") }
+        #expect(result.subscriptions.isEmpty)
+    }
+
     @Test func tokenDecidesAboutTheConnection() {
         var authority = ClientScene.authority()
         authority.acceptsAnonymous = false

@@ -26,6 +26,31 @@ struct JSONReaderTests {
         #expect(!Self.skips(text))
     }
 
+    @Test(arguments: [("\u{212A}", "K"), ("e\u{301}", "\u{E9}"), ("\u{37E}", ";"), ("\u{1FEF}", "`")])
+    func namesAreEqualIfTheirBytesAre(_ name: String, _ other: String) throws {
+        // As Swift's strings they are equal.
+        #expect(name == other)
+        #expect(MemberName(name) != MemberName(other) && MemberName(name) == MemberName(name))
+        var reader = JSONReader(Array(#"{"\#(name)":1,"\#(other)":2}"#.utf8))
+        var values: [MemberName: Int] = [:]
+        try reader.readObject { (name, value) throws(JSONSyntaxError) in values[name] = try value.readInt() }
+        #expect(values == [MemberName(name): 1, MemberName(other): 2])
+    }
+
+    /// Sorting the marks, as Unicode's normal forms need it, would take hours.
+    @Test(.timeLimit(.minutes(1)))
+    func nameOfManyMarksIsComparedInTimeThatGrowsWithIt() throws {
+        let name = String(repeating: "\u{301}\u{323}", count: 500_000)
+        var reader = JSONReader(Array(#"{"\#(name)":1}"#.utf8))
+        var names: Set<MemberName> = []
+        try reader.readObject { (name, value) throws(JSONSyntaxError) in
+            #expect(name != "id")
+            names.insert(name)
+            try value.skipValue()
+        }
+        #expect(names.contains(MemberName(name)))
+    }
+
     @Test func nestingIsLimited() {
         let nested = String(repeating: "[", count: 64) + String(repeating: "]", count: 64)
         #expect(Self.skips(nested, depth: 64))

@@ -84,7 +84,7 @@ package struct NodeRequest: Sendable, Equatable {
 
     fileprivate static func fields(_ reader: inout JSONReader) throws(JSONSyntaxError) -> [String: String] {
         var fields: [String: String] = [:]
-        try reader.readObject { (name, value) throws(JSONSyntaxError) in fields[name] = try value.readString() }
+        try reader.readObject { (name, value) throws(JSONSyntaxError) in fields[name.text] = try value.readString() }
         return fields
     }
 

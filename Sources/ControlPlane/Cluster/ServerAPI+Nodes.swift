@@ -115,7 +115,7 @@ extension ServerAPI {
             try value.readObject { (channel, value) throws(JSONSyntaxError) in
                 try value.readObject { (name, value) throws(JSONSyntaxError) in
                     guard name == "num_clients" else { return _ = try value.skipValue() }
-                    found.append((channel, max(0, min(try value.readInt(), 1 << 40))))
+                    found.append((channel.text, max(0, min(try value.readInt(), 1 << 40))))
                 }
             }
         }

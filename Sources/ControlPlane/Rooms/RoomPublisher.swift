@@ -72,10 +72,7 @@ struct RoomPublisher: Sendable {
 
     private var hub: RoomHub { self.rooms.hub }
 
-    func isValid(_ room: String) -> Bool {
-        !room.isEmpty && room.utf8.count <= self.hub.currentSettings.client.maximumChannelLength
-            && room.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
-    }
+    func isValid(_ room: String) -> Bool { self.hub.currentSettings.client.allowsName(room) }
 
     func publish(
         _ publication: Publication, in room: String, skipsHistory: Bool, idempotencyKey: String?
@@ -124,7 +121,7 @@ struct RoomPublisher: Sendable {
         var reader = JSONReader(body, maximumDepth: JSONReader.usualDepth + 1)
         var text: [UInt8]?
         try? reader.readObject { (member, value) throws(JSONSyntaxError) in
-            if member == name { text = try value.readRaw() } else { try value.skipValue() }
+            if member == MemberName(name) { text = try value.readRaw() } else { try value.skipValue() }
         }
         return text
     }

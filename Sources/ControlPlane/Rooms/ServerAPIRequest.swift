@@ -36,7 +36,7 @@ struct ServerAPIRequest: Sendable {
         self = request
     }
 
-    private mutating func read(_ name: String, _ value: inout JSONReader) throws(JSONSyntaxError) {
+    private mutating func read(_ name: MemberName, _ value: inout JSONReader) throws(JSONSyntaxError) {
         switch name {
         case "channel": self.channel = try value.readString()
         case "channels": self.channels = try Self.strings(&value)
@@ -44,9 +44,9 @@ struct ServerAPIRequest: Sendable {
         case "client": self.client = try value.readString()
         case "session": self.session = try value.readString()
         case "data": if self.data == nil { self.data = .json(try value.readRaw()) } else { try value.skipValue() }
-        case "b64data": self.data = try self.base64(name, &value) ?? self.data
+        case "b64data": self.data = try self.base64(name.text, &value) ?? self.data
         case "info": if self.info == nil { self.info = .json(try value.readRaw()) } else { try value.skipValue() }
-        case "b64info": self.info = try self.base64(name, &value) ?? self.info
+        case "b64info": self.info = try self.base64(name.text, &value) ?? self.info
         case "tags": self.tags = try Self.tags(&value)
         case "skip_history": self.skipsHistory = try value.readBool()
         case "idempotency_key": self.idempotencyKey = try value.readString()
@@ -56,7 +56,7 @@ struct ServerAPIRequest: Sendable {
         }
     }
 
-    private mutating func readPosition(_ name: String, _ value: inout JSONReader) throws(JSONSyntaxError) {
+    private mutating func readPosition(_ name: MemberName, _ value: inout JSONReader) throws(JSONSyntaxError) {
         switch name {
         case "limit": self.limit = try value.readInt()
         case "since", "recover_since": self.since = try Self.position(&value)
@@ -79,7 +79,7 @@ struct ServerAPIRequest: Sendable {
     private static func tags(_ value: inout JSONReader) throws(JSONSyntaxError) -> [Tag] {
         var tags: [Tag] = []
         try value.readObject { (name, value) throws(JSONSyntaxError) in
-            tags.append(Tag(name, try value.readString()))
+            tags.append(Tag(name.text, try value.readString()))
         }
         return tags
     }
@@ -98,7 +98,7 @@ struct ServerAPIRequest: Sendable {
         try value.readObject { (name, value) throws(JSONSyntaxError) in
             switch name {
             case "offset": position.offset = try value.readUInt64()
-            case "epoch": position.epoch = try value.readString()
+            case "epoch": position.epoch = StreamPosition.epoch(try value.readString())
             default: try value.skipValue()
             }
         }

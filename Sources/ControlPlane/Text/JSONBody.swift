@@ -16,8 +16,9 @@ package enum JSONBody {
     {
         let bytes = bytes.isEmpty ? Array("{}".utf8) : bytes
         // The content of messages, which their receivers get unchanged.
-        let passedOn = type.members.filter { if case .any = $0.form { true } else { false } }.map(\.name)
-        try Self.check(try Self.request(bytes, passedOn: Set(passedOn)), against: type.form, at: "")
+        let passedOn = type.members.filter { if case .any = $0.form { true } else { false } }
+        let names = Set(passedOn.map { MemberName($0.name) })
+        try Self.check(try Self.request(bytes, passedOn: names), against: type.form, at: "")
         // Malformed JSON and values of the wrong type were found already.
         guard let model = try? JSONDecoder().decode(type, from: Data(bytes)) else { throw ControlProblem.malformedJSON }
         try Self.checkValues(of: model, at: "")
@@ -28,7 +29,7 @@ package enum JSONBody {
     /// - Parameter passedOn: members whose values are not decoded, but passed on as they are.
     /// - Throws: as `value(_:)`, and 422 with a pointer to a member that its object has twice: programs differ in which
     ///   one they take (RFC 8259 §4), so one that checked the request may have seen the other.
-    static func request(_ bytes: [UInt8], passedOn: Set<String> = []) throws(ControlProblem) -> JSONValue {
+    static func request(_ bytes: [UInt8], passedOn: Set<MemberName> = []) throws(ControlProblem) -> JSONValue {
         let value = try Self.value(bytes)
         var reader = Self.reader(bytes)
         let repeated: String?
@@ -47,12 +48,12 @@ package enum JSONBody {
     /// Reads a value.
     /// - Returns: a pointer to a member that occurs before in its object; `nil` if there is none.
     private static func repeatedMember(
-        _ value: inout JSONReader, passedOn: Set<String> = []
+        _ value: inout JSONReader, passedOn: Set<MemberName> = []
     ) throws(JSONSyntaxError) -> String? {
         var found: String?
         switch value.nextKind() {
         case .object:
-            var names: Set<String> = []
+            var names: Set<MemberName> = []
             try value.readObject { (name, member) throws(JSONSyntaxError) in
                 let isRepeated = !names.insert(name).inserted
                 var place: String?
@@ -62,7 +63,7 @@ package enum JSONBody {
                     place = try Self.repeatedMember(&member)
                 }
                 if isRepeated { place = "" }
-                if let place { found = found ?? JSONPointer.member(name, of: "") + place }
+                if let place { found = found ?? JSONPointer.member(name.text, of: "") + place }
             }
         case .array:
             var index = 0

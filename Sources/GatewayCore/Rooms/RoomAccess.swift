@@ -32,6 +32,7 @@ struct RoomAccess: RoomAuthority {
         do throws(TokenError) {
             // A token for a room says nothing about the connection.
             guard try token.channel() == nil else { throw .malformed("it is for a channel") }
+            guard token.subject?.isComposed != false else { throw .malformed("sub is not in the form NFC") }
             var grant = ConnectionGrant(user: token.subject ?? "")
             grant.info = try token.shownInfo
             grant.expiry = try token.connectionExpiry
@@ -66,7 +67,9 @@ struct RoomAccess: RoomAuthority {
         do throws(TokenError) {
             guard let room = try token.channel(), !room.isEmpty else { throw .malformed("it is for no channel") }
             let holder = try token.client() ?? ""
-            isOwn = room == channel && (token.subject ?? "") == user && ["", client].contains(holder)
+            isOwn =
+                room.utf8.elementsEqual(channel.utf8) && (token.subject ?? "").utf8.elementsEqual(user.utf8)
+                && ["", client].contains(holder)
             grant.info = try token.shownInfo
             grant.data = try token.subscriptionData
             grant.expiry = try token.connectionExpiry
@@ -135,7 +138,7 @@ extension Token {
         var reader = JSONReader(options)
         var payload: Payload?
         try? reader.readObject { (member, value) throws(JSONSyntaxError) in
-            switch member {
+            switch member.text {
             case name: payload = .json(try value.readRaw())
             case "b64" + name: payload = Base64.decoded(try value.readString().utf8).map { Payload(detecting: $0) }
             default: try value.skipValue()
@@ -154,12 +157,12 @@ struct TrustedUser: Sendable, Equatable {
     /// - Parameters:
     ///   - header: name of the field with the user's name, which a proxy sets.
     ///   - expires: whether the rooms end the connection when the token expires. Those of WebSockets are ended by their route.
-    /// - Returns: `nil` where neither token nor field names a user. A repeated field is one of the client and one that a
+    /// - Returns: `nil` where neither token nor field names a user in Unicode's composed form. A repeated field is one of the client and one that a
     ///   proxy added: none counts.
     init?(_ grant: AccessGrant?, _ head: RequestHead, header: String?, expires: Bool) {
         let field = header.map { head.fields.single($0) }
         let named = field.flatMap { $0.isRepeated ? nil : $0.first }
-        guard let name = grant?.subject ?? named, !name.isEmpty else { return nil }
+        guard let name = grant?.subject ?? named, !name.isEmpty, name.isComposed else { return nil }
         self.name = name
         guard expires, let remaining = grant?.remaining else { return }
         let seconds = UInt64(clamping: Machine.wallClockMilliseconds() / 1000)

@@ -169,17 +169,20 @@ package final class RoomHub: Sendable {
     package func policy(of room: String) -> RoomPolicy? { self.settings.withLock { $0.policy(of: room) } }
 
     /// Checks the name of the room that a client without a protocol wants to enter.
-    /// - Throws: 414 for a name longer than `max-name-length`, 400 for one with control characters.
+    /// - Throws: 414 for a name longer than `max-name-length`, 400 for one with control characters or not in NFC.
     func checkName(_ matched: MatchedRequest) throws(HandshakeRefusal) {
         guard matched.route.configuration.target == .chat, let name = matched.match.value(of: "room") else { return }
-        let limit = self.settings.withLock(\.client.maximumChannelLength)
+        let settings = self.settings.withLock(\.client)
+        let limit = settings.maximumChannelLength
         guard name.utf8.count <= limit else {
             throw HandshakeRefusal(
                 status: 414, explanation: "The name of a room has at most \(limit) bytes; use a shorter one.")
         }
-        guard name.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+        guard settings.allowsName(name) else {
             throw HandshakeRefusal(
-                status: 400, explanation: "The name of a room has no control characters; use another one.")
+                status: 400,
+                explanation:
+                    "The name of a room has no control characters, and is in Unicode's form NFC; use another one.")
         }
     }
 

@@ -104,7 +104,8 @@ package struct RouteTable: Sendable {
                 let value = rest.map(\.decoded).joined(separator: "/")
                 return parameters + [RouteParameter(name: name, encoded: encoded, value: value)]
             case .literal(let text):
-                guard let segment = rest.popFirst(), segment.decoded == text else { return nil }
+                // Bytes are compared (RFC 3986 §6.2.2), as by the servers before and behind the gateway.
+                guard let segment = rest.popFirst(), segment.decoded.utf8.elementsEqual(text.utf8) else { return nil }
             case .parameter(let name):
                 guard let segment = rest.popFirst(), !segment.encoded.isEmpty else { return nil }
                 parameters.append(

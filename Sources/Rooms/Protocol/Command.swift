@@ -91,6 +91,12 @@ package struct StreamPosition: Sendable, Hashable {
         self.offset = offset
         self.epoch = epoch
     }
+
+    /// Longest text that can be an epoch, in bytes.
+    private static let epochLimit = 64
+
+    /// An epoch as a client sends it. A text that is none, because it is too long, becomes one that no stream has.
+    package static func epoch(_ text: String) -> String { text.utf8.count <= Self.epochLimit ? text : "-" }
 }
 
 /// The encoding of one connection.
@@ -284,7 +290,7 @@ extension Command.SubscribeRequest {
             case "channel": request.channel = try value.readString()
             case "token": request.token = try value.readString()
             case "recover": request.recovers = try value.readBool()
-            case "epoch": request.position.epoch = try value.readString()
+            case "epoch": request.position.epoch = StreamPosition.epoch(try value.readString())
             case "offset": request.position.offset = try value.readUInt64()
             case "positioned": request.wantsPosition = try value.readBool()
             case "delta":
@@ -316,7 +322,7 @@ extension Command.HistoryRequest {
                 try value.readMessage([1: "offset", 2: "epoch"]) { (name, value) throws(JSONSyntaxError) in
                     switch name {
                     case "offset": position.offset = try value.readUInt64()
-                    case "epoch": position.epoch = try value.readString()
+                    case "epoch": position.epoch = StreamPosition.epoch(try value.readString())
                     default: try value.skip()
                     }
                 }

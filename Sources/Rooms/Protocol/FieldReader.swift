@@ -6,7 +6,7 @@ import WireText
 protocol FieldReader {
     /// Calls `body` for each field of a message. `body` must read or skip the field's value.
     mutating func readMessage(
-        _ numbers: FieldNumbers, _ body: (_ name: String, _ value: inout Self) throws(JSONSyntaxError) -> Void
+        _ numbers: FieldNumbers, _ body: (_ name: MemberName, _ value: inout Self) throws(JSONSyntaxError) -> Void
     ) throws(JSONSyntaxError)
 
     /// Calls `body` for each entry of a map from strings to messages.
@@ -25,7 +25,7 @@ protocol FieldReader {
 }
 
 /// Names of a message's fields by their numbers in Protobuf.
-typealias FieldNumbers = [UInt64: String]
+typealias FieldNumbers = [UInt64: MemberName]
 
 /// What a publication, or another field of free content, carries.
 package enum Payload: Sendable, Hashable {
@@ -65,13 +65,19 @@ struct JSONFields: FieldReader {
     }
 
     mutating func readMessage(
-        _ numbers: FieldNumbers, _ body: (_ name: String, _ value: inout Self) throws(JSONSyntaxError) -> Void
+        _ numbers: FieldNumbers, _ body: (_ name: MemberName, _ value: inout Self) throws(JSONSyntaxError) -> Void
     ) throws(JSONSyntaxError) {
-        try self.readEntry(body)
+        try self.readMembers(body)
     }
 
     mutating func readEntry(
         _ body: (_ key: String, _ value: inout Self) throws(JSONSyntaxError) -> Void
+    ) throws(JSONSyntaxError) {
+        try self.readMembers { (name, value) throws(JSONSyntaxError) in try body(name.text, &value) }
+    }
+
+    private mutating func readMembers(
+        _ body: (_ name: MemberName, _ value: inout Self) throws(JSONSyntaxError) -> Void
     ) throws(JSONSyntaxError) {
         guard !self.reader.skipNull() else { return }
         var reader = self.reader
@@ -122,7 +128,7 @@ struct ProtobufFields: FieldReader {
 
     /// Reads the fields of the value at the current position. At depth 0 the message is all bytes, below it has a length.
     mutating func readMessage(
-        _ numbers: FieldNumbers, _ body: (_ name: String, _ value: inout Self) throws(JSONSyntaxError) -> Void
+        _ numbers: FieldNumbers, _ body: (_ name: MemberName, _ value: inout Self) throws(JSONSyntaxError) -> Void
     ) throws(JSONSyntaxError) {
         guard self.depth < Self.maximumDepth else { throw self.error("more than \(Self.maximumDepth) nested messages") }
         let outerEnd = self.end

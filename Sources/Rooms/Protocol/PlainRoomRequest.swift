@@ -10,7 +10,7 @@ package enum PlainRoomRequest: Sendable, Hashable {
     case emulation(EmulationRequest)
 
     /// Members of commands. A client that only receives has none of them.
-    private static let commandMembers: Set<String> = [
+    private static let commandMembers: Set<MemberName> = [
         "connect", "subscribe", "unsubscribe", "presence", "presence_stats", "history", "ping", "send",
         "rpc", "refresh", "sub_refresh",
     ]

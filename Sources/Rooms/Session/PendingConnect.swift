@@ -41,8 +41,12 @@ struct PendingConnect {
     }
 
     /// Rooms that a connection enters from its beginning, each once: those of its token, then those of its request. Of
-    /// several for one room the first counts: a second membership would never end.
-    static func requests(_ grants: [SubscriptionGrant], _ requests: [Command.SubscribeRequest]) -> [Request] {
+    /// several for one room the first counts: a second membership would never end. Names that rooms cannot have are left out.
+    static func requests(
+        _ grants: [SubscriptionGrant], _ requests: [Command.SubscribeRequest], _ settings: RoomClientSettings
+    ) -> [Request] {
+        let grants = grants.filter { settings.allowsName($0.channel) }
+        let requests = requests.filter { settings.allowsName($0.channel) }
         var joins: [Request] = []
         var named: Set<String> = []
         for grant in grants where named.insert(grant.channel).inserted {

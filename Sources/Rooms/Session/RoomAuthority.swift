@@ -92,9 +92,9 @@ package struct RoomClientSettings: Sendable, Equatable {
 
     package init() {}
 
-    /// Whether a room may have the name: not empty, not too long, no control characters.
-    func allowsName(_ channel: String) -> Bool {
+    /// Whether a room may have the name: not empty, not too long, no control characters, in Unicode's composed form.
+    package func allowsName(_ channel: String) -> Bool {
         !channel.isEmpty && channel.utf8.count <= self.maximumChannelLength
-            && channel.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+            && channel.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } && channel.isComposed
     }
 }

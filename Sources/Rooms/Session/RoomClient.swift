@@ -138,7 +138,7 @@ package struct RoomClient: Sendable {
 
     /// Defers a command that begins or ends a membership while the room has not answered a former one.
     private mutating func isDeferred(_ command: Command) -> Bool {
-        guard let channel = command.request.membershipChannel,
+        guard let channel = command.request.membershipChannel, self.settings.allowsName(channel),
             self.deferred[channel] != nil || self.subscriptions[channel]?.isComplete == false
         else { return false }
         self.deferred[channel, default: []].append(command)
@@ -189,7 +189,7 @@ package struct RoomClient: Sendable {
             return self.onlyReceives ? self.close(.expired) : self.refuse(number, .expired)
         }
         self.grant = grant
-        let requests = PendingConnect.requests(self.grant.subscriptions, request.subscriptions)
+        let requests = PendingConnect.requests(self.grant.subscriptions, request.subscriptions, self.settings)
         guard requests.count <= self.settings.maximumSubscriptions else { return self.close(.channelLimit) }
         self.findFirstExpiry()
         self.phase = .registering(number: number, requests)
@@ -217,7 +217,7 @@ package struct RoomClient: Sendable {
     private func entries(_ requests: [PendingConnect.Request]) throws(CommandError) -> [PendingConnect.Entry] {
         var entries: [PendingConnect.Entry] = []
         for (grant, request) in requests {
-            guard let policy = self.authority.policy(of: request.channel), self.settings.allowsName(request.channel),
+            guard let policy = self.authority.policy(of: request.channel),
                 grant == nil
                     ? self.permission(to: policy, request.channel) == nil : !self.isBanned(from: request.channel)
             else { continue }
@@ -376,6 +376,7 @@ package struct RoomClient: Sendable {
 
     private mutating func unsubscribe(_ number: UInt32, _ channel: String) {
         guard !channel.isEmpty else { return self.close(.badRequest) }
+        guard self.settings.allowsName(channel) else { return self.refuse(number, .badRequest) }
         self.leave(channel)
         self.act(.send(.unsubscribe(number: number)))
     }
@@ -493,7 +494,7 @@ package struct RoomClient: Sendable {
     }
 
     private mutating func refreshSubscription(_ number: UInt32, _ channel: String, _ token: String, _ now: Instant) {
-        guard !channel.isEmpty else { return self.close(.badRequest) }
+        guard self.settings.allowsName(channel) else { return self.close(.badRequest) }
         guard self.subscriptions[channel]?.isComplete == true else { return self.refuse(number, .permissionDenied) }
         guard !token.isEmpty else { return self.refuse(number, .badRequest) }
         let grant: SubscriptionGrant
@@ -589,8 +590,7 @@ package struct RoomClient: Sendable {
     }
 
     private mutating func leaveAll() {
-        for (channel, subscription) in self.subscriptions.sorted(by: { $0.key < $1.key }) where subscription.isComplete
-        {
+        for (channel, one) in self.subscriptions.sorted(by: { $0.key < $1.key }) where one.isComplete {
             self.act(.leave(channel: channel))
         }
         self.subscriptions = [:]

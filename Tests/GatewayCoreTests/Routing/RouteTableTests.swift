@@ -23,6 +23,7 @@ struct RouteTableTests {
         route(nil, .literal("grüße"), .literal("a b")),
         RouteConfiguration(name: "raw", path: nil, target: .echo),
         route(nil, .literal("chat"), .parameter("later")),
+        route(nil, .literal("K")),
     ]
 
     /// Of two routes with one pattern, the request's kind decides; a more exact one of the other kind still wins.
@@ -88,6 +89,10 @@ struct RouteTableTests {
         Vector("a", "/chat/a%2Fb", 1, ["a/b"]),
         Vector("a", "/chat/%F0%9F%99%82", 1, ["🙂"]),
         Vector("a", "/gr%C3%BC%c3%9Fe/a%20b", 8),
+        Vector("a", "/K", 11),
+        // KELVIN SIGN, canonically equivalent to K, and u with a combining diaeresis.
+        Vector("a", "/%E2%84%AA", 0, ["\u{212A}"]),
+        Vector("a", "/gru%CC%88%C3%9Fe/a%20b", 0, ["gru\u{308}ße/a b"]),
         Vector("a", "http://example.com/chat/x", 4, ["x"]),
         Vector("a", "HTTP://Example.com:80/chat/x?q", 4, ["x"], query: "q"),
         Vector("a", "http://root.example", 7),
