@@ -38,6 +38,9 @@ package struct TransferRequest: Codable, Hashable, Sendable {
         self.timeout = timeout
         self.serviceType = serviceType
     }
+
+    /// Whether the program asks for a part of the resource (RFC 9110 §14.2).
+    package var asksForPart: Bool { self.fields.keys.contains { $0.lowercased() == "range" } }
 }
 
 /// The head of a response.

@@ -55,10 +55,17 @@ package struct RangeResumption: Equatable, Sendable {
     private func evaluatePart(_ fields: HTTPFields) -> Outcome {
         let lines = fields[values: .contentRange]
         guard lines.count == 1, let line = lines.first, let range = ContentRange(line), let bytes = range.bytes,
-            bytes.lowerBound == self.offset, self.validator.isCompatible(with: fields),
+            bytes.lowerBound == self.offset, Self.agrees(fields, with: bytes),
+            self.validator.isCompatible(with: fields),
             ContentCoding.list(fields)?.isEmpty == true
         else { return .requestWhole }
         return .append(total: range.total)
+    }
+
+    /// Whether the response has as many bytes as it says, or does not say how many.
+    private static func agrees(_ fields: HTTPFields, with bytes: ClosedRange<Int64>) -> Bool {
+        let count = bytes.upperBound - bytes.lowerBound + 1
+        return FieldList.elements(fields[values: .contentLength]).allSatisfy { Int64($0) == count }
     }
 
     private func evaluateUnsatisfiable(_ fields: HTTPFields) -> Outcome {

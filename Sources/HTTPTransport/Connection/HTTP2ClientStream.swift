@@ -223,7 +223,10 @@ final class HTTP2ClientStream {
         guard self.endsExchangeAsClosed() else { return }
         let exchange = self.exchange
         exchange.phase = .created
-        if code == .refusedStream, exchange.prepareToRepeat(wasUnprocessed: true) {
+        // A request with a response was processed, whatever the server says.
+        if code == .refusedStream, exchange.metrics.responseHeadBytes == 0,
+            exchange.prepareToRepeat(wasUnprocessed: true)
+        {
             return exchange.pool.repeatExchange(exchange)
         }
         exchange.fail(.http2(HTTP2Error(code)))

@@ -147,7 +147,9 @@ final class TransferAttempt: @unchecked Sendable {  // See above.
 
     private func partial(of response: HTTPURLResponse, durable: Int64, total: Int64) -> PartialDownload? {
         let now = HTTPDate(Date())
-        guard self.transfer.kind == .download, let method = HTTPRequest.Method(self.transfer.currentRequest.method),
+        // Offsets of the file are not those of the resource if the program asked for a part of it.
+        guard self.transfer.kind == .download, !self.transfer.currentRequest.asksForPart,
+            let method = HTTPRequest.Method(self.transfer.currentRequest.method),
             RangeResumption.isPossible(
                 method: method, status: response.statusCode, fields: response.httpFields, now: now),
             let validator = ResumeValidator(response.httpFields, now: now)

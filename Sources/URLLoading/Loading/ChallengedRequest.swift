@@ -220,7 +220,8 @@ extension ChallengedRequest {
             let rest = challenges.dropFirst()
             switch answer.disposition {
             case .useCredential:
-                load.use(answer.credential, for: challenge, space, url) {
+                let isForTask = answer.credential?.persistence == URLCredential.Persistence.none
+                load.use(answer.credential, for: challenge, space, url, isForTask: isForTask) {
                     load.concluded($1, before: rest, response, failure, completion)
                 }
             case .performDefaultHandling:
@@ -263,28 +264,31 @@ extension ChallengedRequest {
         return URLCredential(user: "", password: "", persistence: .none)
     }
 
-    /// - Parameter completion: with `.failed` if the scheme of the challenge cannot be used.
+    /// - Parameters:
+    ///   - isForTask: whether other requests do not get the credential: the delegate answered with one that is not kept.
+    ///   - completion: with `.failed` if the scheme of the challenge cannot be used.
     private func use(
         _ credential: URLCredential?, for challenge: Challenge, _ space: URLProtectionSpace, _ url: URL,
-        _ completion: @escaping @Sendable (Self, ChallengeOutcome) -> Void
+        isForTask: Bool = false, _ completion: @escaping @Sendable (Self, ChallengeOutcome) -> Void
     ) {
         guard let credential,
             let authorization = Authorization(
                 challenge, credential: credential, url: url, account: self.account(at: url), isOfProxy: self.isOfProxy)
         else { return completion(self, .refused) }
         guard let connection = authorization.connection else {
-            self.accept(authorization, in: space)
+            self.accept(authorization, in: space, isForTask: isForTask)
             return completion(self, .retry)
         }
         let transfer = ExecutorIsolated(authorization, to: self.core.executor)
         self.beginHandshake(connection, at: url) { load, outcome in
-            if case .retry = outcome { load.accept(transfer.value, in: space) }
+            if case .retry = outcome { load.accept(transfer.value, in: space, isForTask: isForTask) }
             completion(load, outcome)
         }
     }
 
-    /// Stores a credential as its persistence asks for, and uses it for this and later requests.
-    private func accept(_ authorization: Authorization, in space: URLProtectionSpace) {
+    /// Stores a credential as its persistence asks for, and uses it for this request and, unless it is for the task alone,
+    /// later ones.
+    private func accept(_ authorization: Authorization, in space: URLProtectionSpace, isForTask: Bool) {
         let credential = authorization.credential
         if credential.persistence != .none, let storage = self.core.configuration.urlCredentialStorage {
             if let (task, _) = self.challengedTask {
@@ -293,7 +297,7 @@ extension ChallengedRequest {
                 storage.set(credential, for: space)
             }
         }
-        self.authorizations.value.insert(authorization)
+        if !isForTask { self.authorizations.value.insert(authorization) }
         self.credentials.authorization = authorization
         self.credentials.isPreemptive = false
     }

@@ -38,7 +38,9 @@ struct RequestBuilder {
         for field in self.conditionalFields { Self.set(field.name.rawName, field.value, in: &fields) }
         if let authorization { Self.set("Authorization", authorization, in: &fields) }
         Self.add("Accept", "*/*", to: &fields)
-        Self.add("Accept-Encoding", ContentDecoder.acceptEncodingValue, to: &fields)
+        // A part of coded content cannot be decoded.
+        let codings = Self.contains("Range", fields) ? "identity" : ContentDecoder.acceptEncodingValue
+        Self.add("Accept-Encoding", codings, to: &fields)
         Self.add("Accept-Language", Self.language, to: &fields)
         Self.add("User-Agent", Self.userAgent, to: &fields)
         if self.hasBody, request.httpMethod == "POST" {

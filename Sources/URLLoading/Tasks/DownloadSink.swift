@@ -179,7 +179,8 @@ extension TaskLoader {
     func resumeFile(_ response: HTTPURLResponse, total: Int64?) -> Bool {
         guard let resumption = self.resumption, let file = resumption.file() else { return false }
         let offset = resumption.range.offset
-        let expected = total ?? (response.expectedContentLength < 0 ? -1 : offset + response.expectedContentLength)
+        let end = offset.addingReportingOverflow(response.expectedContentLength)
+        let expected = total ?? (response.expectedContentLength < 0 || end.overflow ? -1 : end.partialValue)
         self.task.mutate(\.response) { metadata in
             metadata.response = response
             metadata.expectedToReceive = response.expectedContentLength
@@ -210,7 +211,9 @@ extension TaskLoader {
     }
 
     private func validator(_ response: URLResponse) -> ResumeValidator? {
+        // Offsets of the file are not those of the resource if the program asked for a part of it.
         guard let response = response as? HTTPURLResponse,
+            self.task.latestRequest?.value(forHTTPHeaderField: "Range") == nil,
             let method = HTTPRequest.Method(self.task.latestRequest?.httpMethod ?? "GET"),
             RangeResumption.isPossible(
                 method: method, status: response.statusCode, fields: response.httpFields, now: HTTPDate(Date()))

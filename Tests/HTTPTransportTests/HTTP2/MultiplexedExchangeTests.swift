@@ -277,6 +277,21 @@ struct MultiplexedExchangeTests {
         #expect(count.withLock { $0 } == 3)
     }
 
+    /// A request with a response was processed (RFC 9113 §8.7).
+    @Test func streamThatIsRefusedAfterItsResponseBeganFails() async throws {
+        let heads = Mutex(0)
+        let server = try await HTTP2Server { peer, event in
+            guard case .head(let stream, _, _) = event else { return }
+            heads.withLock { $0 += 1 }
+            peer.sendRaw([0, 0, 1, 1, 4, 0, 0, 0, 1, 0x88])
+            peer.sendRaw([0, 0, 1, 0, 0, 0, 0, 0, 1, 0x61])
+            peer.sendRaw([0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 7])
+            _ = stream
+        }
+        #expect(await self.pool.perform(server.order()).failure == .http2(.refused))
+        #expect(heads.withLock { $0 } == 1)
+    }
+
     @Test func streamThatIsAlwaysRefusedFails() async throws {
         let server = try await HTTP2Server { peer, event in
             if case .head(let stream, _, _) = event { peer.engine.reset(stream, .refusedStream) }

@@ -91,7 +91,7 @@ struct BasicAuthenticationTests {
             answer(
                 .useCredential,
                 URLCredential(
-                    user: isOther ? "else" : "user", password: isOther ? "word" : "passwd", persistence: .none))
+                    user: isOther ? "else" : "user", password: isOther ? "word" : "passwd", persistence: .forSession))
         }
         let recorder = DataRecorder(policies)
         let session = URLSession.test(recorder) { $0.urlCache = nil }
@@ -101,6 +101,25 @@ struct BasicAuthenticationTests {
         #expect(server.requests.last?.path == "/other" && server.requests.count == 4)
         let challenges = recorder.notes.challenges
         #expect(challenges.map(\.previousFailureCount) == [0, 0])
+        session.invalidateAndCancel()
+    }
+
+    /// One that is not kept is for its task; others are asked about.
+    @Test(arguments: [URLCredential.Persistence.none, .forSession])
+    func credentialThatIsNotKeptIsNotSentWithOtherTasks(_ persistence: URLCredential.Persistence) async throws {
+        let server = try await Self.server()
+        var policies = Policies()
+        policies.challenge = { _, answer in
+            answer(.useCredential, URLCredential(user: "user", password: "passwd", persistence: persistence))
+        }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder) {
+            $0.urlCache = nil
+            $0.urlCredentialStorage = URLCredentialStorage()
+        }
+        for _ in 0..<2 { #expect(try await session.load(server.url()).status == 200) }
+        let isKept = persistence == .forSession
+        #expect(recorder.notes.challenges.count == (isKept ? 1 : 2) && server.requests.count == (isKept ? 3 : 4))
         session.invalidateAndCancel()
     }
 

@@ -9,7 +9,7 @@ import WireText
 @Suite("Authentication of connections", .loading, .timeLimit(.minutes(20)))
 struct ConnectionAuthenticationTests {
     private static let credential = URLCredential(
-        user: NTLMUsers.user, password: NTLMUsers.password, persistence: .none)
+        user: NTLMUsers.user, password: NTLMUsers.password, persistence: .forSession)
 
     /// Answers one method, and rejects everything else.
     private static func answering(

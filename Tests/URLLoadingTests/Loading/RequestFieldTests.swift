@@ -32,6 +32,9 @@ struct RequestFieldTests {
             .to(server.url(), "GET", ["Accept": "a/b", "User-Agent": "me", "Accept-Encoding": "identity"]))
         let other = try #require(server.requests.last)
         #expect(other["Accept"] == "a/b" && other["User-Agent"] == "me" && other["Accept-Encoding"] == "identity")
+        // A part of coded content cannot be decoded.
+        _ = try await session.load(.to(server.url(), "GET", ["range": "bytes=5-"]))
+        #expect(server.requests.last?["Accept-Encoding"] == "identity")
         session.invalidateAndCancel()
     }
 
