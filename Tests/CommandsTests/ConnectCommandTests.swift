@@ -102,7 +102,7 @@ struct ConnectCommandTests {
         let run = await Self.run(self.gateway.echo, "--json", input: ["hello\n"])
         #expect(run.code == 0 && run.errors == "")
         let events = try run.documents
-        #expect(events.map { $0["event"]?.string } == ["opened", "text", "closed"])
+        try #require(events.map { $0["event"]?.string } == ["opened", "text", "closed"])
         #expect(events[0]["url"]?.string == self.gateway.echo && events[0]["status"]?.integer == 101)
         #expect(events[0]["peerAddress"]?.string == "127.0.0.1:\(self.gateway.port("web"))")
         #expect(events[1]["text"]?.string == "hello")

@@ -6,8 +6,8 @@ struct HouseRulesTests {
         HouseRules.findings(in: SourceFile(path: path, text: text)).map(\.rule)
     }
 
-    @Test func sourcesKeepTheRules() throws {
-        let findings = try SourceFile.all().flatMap(HouseRules.findings)
+    @Test func sourcesKeepTheRules() async throws {
+        let findings = try await SourceFile.all().flatMap(HouseRules.findings)
         #expect(findings == [], "\(findings.map(\.description).joined(separator: "\n"))")
     }
 

@@ -6,8 +6,8 @@ struct ImportRulesTests {
         ImportRules.findings(in: SourceFile(path: path, text: text)).map(\.rule)
     }
 
-    @Test func sourcesFollowTheImportRules() throws {
-        let files = try SourceFile.all()
+    @Test func sourcesFollowTheImportRules() async throws {
+        let files = try await SourceFile.all()
         #expect(files.count > 10, "the sources were not found")
         #expect(files.flatMap(ImportRules.findings) == [])
     }

@@ -23,12 +23,16 @@ struct SourceFile {
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
     /// Every Swift file under `Sources`, in the order of their paths.
-    static func all() throws -> [SourceFile] {
+    static func all() async throws -> [SourceFile] {
         let sources = self.projectRoot.appending(path: "Sources")
         let names = FileManager.default.subpaths(atPath: sources.path()) ?? []
-        return try names.filter { $0.hasSuffix(".swift") }.sorted().map { name in
+        var files: [SourceFile] = []
+        for name in names.filter({ $0.hasSuffix(".swift") }).sorted() {
+            // Tests that wait for something go on meanwhile.
+            await Task.yield()
             let text = try String(contentsOf: sources.appending(path: name), encoding: .utf8)
-            return SourceFile(path: "Sources/\(name)", text: text)
+            files.append(SourceFile(path: "Sources/\(name)", text: text))
         }
+        return files
     }
 }

@@ -193,9 +193,9 @@ struct AccessTests {
     // MARK: Limits
 
     @Test func callerIsLimitedToItsRequestRate() async throws {
-        try await LoopbackGateway.run(LoopbackGateway.echo + "  request-rate: 3/s\n") { gateway in
+        try await LoopbackGateway.run(LoopbackGateway.echo + "  request-rate: 1/s\n") { gateway in
             var refused: HTTPReply?
-            for _ in 0..<8 where refused == nil {
+            for _ in 0..<20 where refused == nil {
                 let reply = try await gateway.get("/version")
                 if reply.status != 200 { refused = reply }
             }

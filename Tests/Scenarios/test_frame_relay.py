@@ -66,9 +66,9 @@ def test_fragments_sent_in_single_bytes_are_relayed_unchanged(joined, way, liste
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_large_frame_is_relayed_whole_before_our_pings(joined, way):
-    sender, receiver = joined(way, "--ping-interval", "1s")
     payload = random_bytes(8 << 20)
     wanted = hashlib.sha256(payload).digest()
+    sender, receiver = joined(way, "--ping-interval", "3s")
     thread = in_background(send_until_pings, sender, encoded(sender, BINARY, payload), 3)
     got = receiver.read()
     assert (got.opcode, got.fin, len(got.payload)) == (BINARY, True, 8 << 20)

@@ -47,11 +47,13 @@ struct LogWriterTests {
         let reader = SlowReader()
         reader.wake()
         let hasThread = Mutex(false)
-        let writer = LogWriter(write: { reader.take($0) }, startThread: { body in
-            guard hasThread.withLock({ $0 }) else { return false }
-            body()
-            return true
-        })
+        let writer = LogWriter(
+            write: { reader.take($0) },
+            startThread: { body in
+                guard hasThread.withLock({ $0 }) else { return false }
+                body()
+                return true
+            })
         writer.log("one")
         hasThread.withLock { $0 = true }
         writer.log("two")

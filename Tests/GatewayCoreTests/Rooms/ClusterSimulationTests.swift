@@ -35,9 +35,11 @@ struct ClusterSimulationTests {
     }
 
     /// The simulation covers every failure, recoveries, subscriptions that the nodes ended, and each kind of client.
-    @Test func loadCoversFailuresAndRecoveries() throws {
+    @Test func loadCoversFailuresAndRecoveries() async throws {
         var counts: [String: Int] = [:]
         for seed in UInt64(1)...20 {
+            // Tests that wait for something go on meanwhile.
+            await Task.yield()
             let load = try ClusterLoad(seed: seed)
             try load.run()
             counts.merge(load.counts, uniquingKeysWith: +)

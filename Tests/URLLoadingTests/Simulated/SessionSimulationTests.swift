@@ -42,9 +42,11 @@ struct SessionSimulationTests {
 
     /// The simulation covers both successful and failed loads.
     @Test(arguments: [false, true])
-    func loadHasSuccessesAndFailures(_ usesHTTP2: Bool) throws {
+    func loadHasSuccessesAndFailures(_ usesHTTP2: Bool) async throws {
         var ends: [String: Int] = [:]
         for seed in UInt64(1)...(usesHTTP2 ? 120 : 40) where (seed % 4 == 0) == usesHTTP2 {
+            // Tests that wait for something go on meanwhile.
+            await Task.yield()
             for task in try Self.load(seed).tasks {
                 let status = task.response.map { "\($0.statusCode)" } ?? "none"
                 ends[(task.error as? URLError).map { "\($0.code.rawValue)" } ?? status, default: 0] += 1
