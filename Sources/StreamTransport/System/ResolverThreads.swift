@@ -4,11 +4,16 @@ import Synchronization
 
 /// Looks names up on a few threads of its own, because `getaddrinfo` blocks and a loop must not.
 ///
-/// Bounded: at most 4 threads, started when first needed, and at most 256 lookups waiting; one more is refused.
+/// A name is looked up once at a time: callers that ask for it meanwhile get the same answer. So a crowd of clients of one
+/// upstream is one lookup, and a name whose servers are silent occupies one thread.
+///
+/// Bounded: at most 8 threads, started when first needed, at most 256 lookups waiting, and 65 536 callers; one more is
+/// refused.
 package final class ResolverThreads: Sendable {
     package static let shared = ResolverThreads()
-    private static let threadLimit = 4
-    package static let waitingLimit = 256
+    private static let threadLimit = 8
+    private static let waitingLimit = 256
+    private static let callerLimit = 65_536
 
     struct Lookup: Sendable {
         let host: String
@@ -24,32 +29,77 @@ package final class ResolverThreads: Sendable {
         case required(server: SocketAddress?)
     }
 
+    private enum Work: Sendable {
+        /// For all callers that ask for the name.
+        case name(String)
+        case authenticated(Lookup, server: SocketAddress?)
+    }
+
     private struct Queue {
-        var waiting: Deque<Lookup> = []
+        var waiting: Deque<Work> = []
+        /// Those who ask for a name that is waiting or being looked up, by the name's bytes.
+        var callers: [[UInt8]: [Lookup]] = [:]
+        var callerCount = 0
         var threads = 0
+
+        /// - Returns: whether the lookup was taken.
+        mutating func add(_ lookup: Lookup) -> Bool {
+            if case .required(let server) = lookup.authenticity {
+                guard self.waiting.count < ResolverThreads.waitingLimit else { return false }
+                self.waiting.append(.authenticated(lookup, server: server))
+                return true
+            }
+            let name = Array(lookup.host.utf8)
+            let isAsked = self.callers[name] != nil
+            guard self.callerCount < ResolverThreads.callerLimit,
+                isAsked || self.waiting.count < ResolverThreads.waitingLimit
+            else { return false }
+            self.callers[name, default: []].append(lookup)
+            self.callerCount += 1
+            if !isAsked { self.waiting.append(.name(lookup.host)) }
+            return true
+        }
+
+        mutating func takeCallers(of host: String) -> [Lookup] {
+            let callers = self.callers.removeValue(forKey: Array(host.utf8)) ?? []
+            self.callerCount -= callers.count
+            return callers
+        }
     }
 
     private let queue = Mutex(Queue())
+    private let addresses: @Sendable (_ host: String) -> Result<[SocketAddress], ResolutionFailure>
 
-    package init() {}
+    /// - Parameter addresses: looks a name up, and may block; replaced in tests.
+    package init(
+        addresses: @escaping @Sendable (_ host: String) -> Result<[SocketAddress], ResolutionFailure> = {
+            ResolverThreads.systemAddresses(of: $0)
+        }
+    ) {
+        self.addresses = addresses
+    }
 
     /// - Returns: whether the lookup was taken; a refused one is never answered.
     func submit(_ lookup: Lookup) -> Bool {
-        let (taken, startThread) = self.queue.withLock { queue -> (Bool, Bool) in
-            guard queue.waiting.count < Self.waitingLimit else { return (false, false) }
-            queue.waiting.append(lookup)
-            guard queue.threads < Self.threadLimit else { return (true, false) }
+        let (isTaken, startsThread) = self.queue.withLock { queue -> (Bool, Bool) in
+            guard queue.add(lookup) else { return (false, false) }
+            guard !queue.waiting.isEmpty, queue.threads < Self.threadLimit else { return (true, false) }
             queue.threads += 1
             return (true, true)
         }
-        if startThread { SystemThread.start(named: "resolver") { self.work() } }
-        return taken
+        // Without a thread the lookup waits for one of the others, or for the next caller.
+        if startsThread, !SystemThread.start(named: "resolver", { self.work() }) {
+            self.queue.withLock { $0.threads -= 1 }
+        }
+        return isTaken
     }
 
     /// - Parameter answer: called once, on a thread of the lookups; empty if the name has no address.
     /// - Returns: whether the lookup was taken; a refused one is never answered.
-    package func look(up host: String, _ answer: @escaping @Sendable ([SocketAddress]) -> Void) -> Bool {
-        self.submit(Lookup(host: host, port: 0) { answer((try? $0.get()) ?? []) })
+    package func look(
+        up host: String, port: UInt16 = 0, _ answer: @escaping @Sendable ([SocketAddress]) -> Void
+    ) -> Bool {
+        self.submit(Lookup(host: host, port: port) { answer((try? $0.get()) ?? []) })
     }
 
     /// Looks a name up in DNS with answers that are authenticated (RFC 4035): neither files nor other services name the
@@ -67,27 +117,31 @@ package final class ResolverThreads: Sendable {
 
     /// A thread ends when nothing waits: idle processes keep none.
     private func work() {
-        while let lookup = self.next() {
-            switch lookup.authenticity {
-            case .any: lookup.answer(Self.addresses(of: lookup.host, port: lookup.port))
-            case .required(let server):
+        while let work = self.next() {
+            switch work {
+            case .name(let host):
+                let found = self.addresses(host)
+                for caller in self.queue.withLock({ $0.takeCallers(of: host) }) {
+                    caller.answer(found.map { $0.map { $0.with(port: caller.port) } })
+                }
+            case .authenticated(let lookup, let server):
                 lookup.answer(AuthenticatedNames.addresses(of: lookup.host, port: lookup.port, server: server))
             }
         }
     }
 
-    private func next() -> Lookup? {
+    private func next() -> Work? {
         self.queue.withLock { queue in
-            if let lookup = queue.waiting.popFirst() { return lookup }
+            if let work = queue.waiting.popFirst() { return work }
             queue.threads -= 1
             return nil
         }
     }
 
-    private static func addresses(of host: String, port: UInt16) -> Result<[SocketAddress], ResolutionFailure> {
+    private static func systemAddresses(of host: String) -> Result<[SocketAddress], ResolutionFailure> {
         // The system's resolver may know no other name of this kind than this one, for which it may have other addresses.
         if host.lowercased() != "localhost", AuthenticatedNames.isLocal(host) {
-            return .success(AuthenticatedNames.loopback(port))
+            return .success(AuthenticatedNames.loopback(0))
         }
         var hints = unsafe addrinfo()
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -101,7 +155,7 @@ package final class ResolverThreads: Sendable {
             var storage = sockaddr_storage()
             let length = unsafe current.pointee.ai_addrlen
             unsafe memcpy(&storage, current.pointee.ai_addr, Int(length))
-            if let address = SocketAddress(storage, length: length)?.with(port: port), !found.contains(address) {
+            if let address = SocketAddress(storage, length: length)?.with(port: 0), !found.contains(address) {
                 found.append(address)
             }
             unsafe entry = current.pointee.ai_next
