@@ -48,6 +48,11 @@ struct RoomCommandTests {
             #expect(history.map { $0.dropFirst(12) } == [#"  3  -  {"n": 3}"#, #"  2  -  {"n": 2}"#])
             let since = await self.run(gateway, "rooms", room, "--history", "--since", "2")
             #expect(since.lines.count == 1 && since.output.contains(#"{"n": 3}"#))
+            // As deeply as a client may.
+            let deep = String(repeating: "[", count: 64) + String(repeating: "]", count: 64)
+            #expect(await self.run(gateway, "publish", room, deep).code == 0)
+            #expect(await self.run(gateway, "rooms", room, "--history", "--last", "1").output.contains(deep))
+            #expect(await self.run(gateway, "tail", room, "--last", "1", "--count", "1").output.contains(deep))
             #expect(await self.run(gateway, "rooms", room, "--delete", "2").output == "deleted\n")
             #expect(await self.run(gateway, "rooms", room, "--delete-history").output == "deleted\n")
             let missing = await self.run(gateway, "rooms", "none")

@@ -154,7 +154,8 @@ struct RoomOperationTests {
             let body = #"{"data":1,"idempotencyKey":"k"}"#
             let first = try await self.publish(gateway, "kept%3Aa", body)
             #expect(try await self.publish(gateway, "kept%3Aa", body).json == first.json)
-            _ = try await self.publish(gateway, "kept%3Aa", #"{"data":2,"skipHistory":true}"#)
+            let skipped = try await self.publish(gateway, "kept%3Aa", #"{"data":2,"skipHistory":true}"#)
+            #expect(skipped.status == 200 && skipped.json == [:], "\(skipped.text)")
             #expect(try await probe.receive()["push"]?["pub"]?["data"]?.integer == 1)
             #expect(try await probe.receive()["push"]?["pub"]?["data"]?.integer == 2)
             #expect(try await gateway.get("/v1/rooms/kept%3Aa").json["publications"]?.integer == 1)

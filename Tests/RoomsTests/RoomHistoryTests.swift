@@ -154,6 +154,19 @@ struct RoomHistoryTests {
         let again = RoomHistory(epoch: "e").recover(from: StreamPosition(epoch: "e"), mode: .cache, limit: 10)
         #expect(again.publications.isEmpty && !again.isComplete)
     }
+
+    @Test func cacheModeDoesNotRepeatWhatWasBeforeARemovedPublication() {
+        var history = Self.history(5)
+        let isRemoved = history.remove(offset: 5)
+        #expect(isRemoved)
+        let position = StreamPosition(offset: 4, epoch: history.position.epoch)
+        let behind = history.recover(from: position, mode: .cache, limit: 10)
+        #expect(behind.publications.isEmpty && behind.isComplete)
+        let earlier = StreamPosition(offset: 3, epoch: history.position.epoch)
+        #expect(history.recover(from: earlier, mode: .cache, limit: 10).publications.map(\.offset) == [4])
+        let other = StreamPosition(offset: 4, epoch: "other")
+        #expect(history.recover(from: other, mode: .cache, limit: 10).publications.map(\.offset) == [4])
+    }
 }
 
 @Suite("Room patterns and presence")

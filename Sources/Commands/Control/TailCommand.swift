@@ -93,7 +93,7 @@ struct TailCommand: AsyncParsableCommand {
     }
 
     private static func publication(_ event: ServerSentEvent) throws -> PublicationRecord {
-        var reader = JSONReader(event.data)
+        var reader = JSONReader(event.data, maximumDepth: PublicationRecord.maximumDepth)
         var record: PublicationRecord?
         do throws(JSONSyntaxError) {
             try reader.readObject { (name, value) throws(JSONSyntaxError) in

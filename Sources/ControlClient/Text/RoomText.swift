@@ -106,6 +106,9 @@ package enum RoomDetails {
 
 /// A publication as the REST interface writes it, with the text of its JSON.
 package struct PublicationRecord: Sendable {
+    /// Nesting that is accepted of a document with publications, whose data may nest as deeply as that of clients.
+    package static let maximumDepth = JSONReader.usualDepth + 4
+
     package private(set) var offset: UInt64?
     private var at = ""
     private var data: [UInt8] = []
@@ -146,7 +149,7 @@ package struct PublicationRecord: Sendable {
     package static func page(_ body: [UInt8]) throws(JSONSyntaxError) -> (records: [PublicationRecord], next: String?) {
         var records: [PublicationRecord] = []
         var next: String?
-        var reader = JSONReader(body)
+        var reader = JSONReader(body, maximumDepth: Self.maximumDepth)
         try reader.readObject { (name, value) throws(JSONSyntaxError) in
             switch name {
             case "items":

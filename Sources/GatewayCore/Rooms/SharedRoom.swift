@@ -240,7 +240,8 @@ package final class SharedRoom: Sendable {
                 state.counted.begin()
                 publication = state.counted.history?.append(publication, policy: state.policy, now: now) ?? publication
             }
-            let position = state.counted.history?.position ?? StreamPosition()
+            // What is not kept has none.
+            let position = (skipsHistory ? nil : state.counted.history?.position) ?? StreamPosition()
             if let key = idempotencyKey {
                 if state.idempotent.count >= Self.idempotencyLimit { state.idempotent.removeFirst() }
                 state.idempotent.append((key, position, now + Self.idempotencyTime))

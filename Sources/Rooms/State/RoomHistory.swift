@@ -142,8 +142,10 @@ package struct RoomHistory: Sendable {
         case .cache:
             // Not recovered for a client at offset 0 of an empty room: its application may then fill the room.
             guard position != self.position || position.offset == 0 else { return ([], true) }
-            let newest = self.entries.last.map { [$0.publication] } ?? []
-            return (newest, !newest.isEmpty)
+            guard let newest = self.entries.last?.publication else { return ([], false) }
+            // What was newer was removed.
+            let isKnown = position.epoch == self.position.epoch && newest.offset <= position.offset
+            return (isKnown ? [] : [newest], true)
         case .stream:
             guard isFresh || position.epoch == self.position.epoch, position.offset <= self.position.offset else {
                 return ([], false)
