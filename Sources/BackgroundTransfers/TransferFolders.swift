@@ -13,10 +13,12 @@ package struct TransferFolders: Hashable, Sendable {
     }
 
     /// Relative paths are ignored, as the specification demands.
+    /// - Parameter home: without the variable `HOME`.
     package init(environment: [String: String], home: String) {
         func absolute(_ name: String) -> String? {
             environment[name].flatMap { $0.hasPrefix("/") ? $0 : nil }
         }
+        let home = absolute("HOME") ?? home
         self.state = (absolute("XDG_STATE_HOME") ?? "\(home)/.local/state") + "/sluice"
         self.runtime = absolute("XDG_RUNTIME_DIR").map { "\($0)/sluice" } ?? "\(self.state)/run"
     }

@@ -33,6 +33,14 @@ struct MachineTests {
         #expect(!ConditionSources.isOnBattery(at: folder.appending(path: "none").path))
     }
 
+    @Test(arguments: [
+        ([:], "/home/a/.local/state/sluice"), (["HOME": "/b"], "/b/.local/state/sluice"),
+        (["HOME": "b"], "/home/a/.local/state/sluice"), (["HOME": "/b", "XDG_STATE_HOME": "/c"], "/c/sluice"),
+    ])
+    func foldersAreInTheHomeOfTheEnvironment(_ environment: [String: String], _ state: String) {
+        #expect(TransferFolders(environment: environment, home: "/home/a").state == state)
+    }
+
     @Test func loadIsThatOfTheLastMinutePerProcessor() throws {
         let folder = try Self.folder(["loadavg": "3.00 1.50 0.10 2/300 999", "other": "nonsense"])
         defer { try? FileManager.default.removeItem(at: folder) }

@@ -350,7 +350,8 @@ package struct VaryKey: Equatable, Sendable {
     package let values: [String: String?]?
 
     package init(response: HTTPFields, request: HTTPFields) {
-        let names = FieldList.elements(response[values: .vary]).map(\.loweredASCII)
+        // What is no name of a field nominates none.
+        let names = FieldList.elements(response[values: .vary]).map(\.loweredASCII).filter { HTTPField.Name($0) != nil }
         guard !names.contains("*"), names.count <= Self.limit else {
             self.values = nil
             return

@@ -4,6 +4,15 @@ import Testing
 
 @Suite("Vary, RFC 9111 §4.1")
 struct VaryTests {
+    /// As Swift's strings, such texts are compared in time that grows with the square of their marks.
+    @Test(.timeLimit(.minutes(1)))
+    func whatIsNoNameNominatesNothing() {
+        let marks = String(repeating: "\u{301}\u{323}", count: 200_000)
+        let key = VaryKey(response: [.vary: "\(marks), accept, \(marks)x"], request: [.accept: "a"])
+        #expect(key.values?.keys.sorted() == ["accept"])
+        #expect(key.matches([.accept: "a"]) && !key.matches([.accept: "b"]))
+    }
+
     private func matches(_ vary: String, _ first: HTTPFields, _ second: HTTPFields) -> Bool {
         VaryKey(response: [.vary: vary], request: first).matches(second)
     }
