@@ -176,7 +176,7 @@ def test_a_configured_limit_above_the_descriptors_is_warned_of(sluice, tmp_path)
     assert re.search(r"max-connections is 10000, but the limit of 256 descriptors permits \d+", one.gateway.wait_log("max-connections is"))
 
 
-@pytest.mark.parametrize("limit", range(16, 40, 2))
+@pytest.mark.parametrize("limit", range(16, 60, 2))
 def test_a_gateway_with_too_few_descriptors_serves_or_says_so(sluice, tmp_path, limit):
     file = tmp_path / "sluice.yaml"
     configuration.write(

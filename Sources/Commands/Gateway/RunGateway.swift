@@ -21,6 +21,9 @@ func runGateway(_ located: LocatedConfiguration, source: ConfigurationSource) as
     Machine.returnLargeBlocks()
     try ThreadShortage.check(ThreadShortage.gatewayCount(loops: configuration.loops ?? Machine.cores))
     let descriptors = DescriptorReserve.process.raiseLimit()
+    guard DescriptorReserve.process.canOpen(DescriptorBudget.ownCount) else {
+        throw SystemError.processDescriptorsExhausted
+    }
     let log = TunnelLog(configuration.log)
     let events = ServiceEvents()
     let startup = try await GatewayStart(located, configuration, source: source, log: log) { events.add($0) }

@@ -28,7 +28,7 @@ package final class ControlServer: Sendable {
     private let context: ControlContext
     private let settings: ControlSettings
     /// Descriptors that the HTTP server opens without a way to say that there are none: its loop's, and its listener's.
-    private static let ownDescriptors = 6
+    private static let ownDescriptors = 12
 
     private let log: TunnelLog
     /// A single event loop, which runs all HTTP connections.

@@ -157,8 +157,8 @@ struct TrustedUser: Sendable, Equatable {
     /// - Parameters:
     ///   - header: name of the field with the user's name, which a proxy sets.
     ///   - expires: whether the rooms end the connection when the token expires. Those of WebSockets are ended by their route.
-    /// - Returns: `nil` where neither token nor field names a user in Unicode's composed form. A repeated field is one of the client and one that a
-    ///   proxy added: none counts.
+    /// - Returns: `nil` where neither token nor field names a user in Unicode's composed form. A repeated field is one of the
+    ///   client and one that a proxy added: none counts.
     init?(_ grant: AccessGrant?, _ head: RequestHead, header: String?, expires: Bool) {
         let field = header.map { head.fields.single($0) }
         let named = field.flatMap { $0.isRepeated ? nil : $0.first }

@@ -126,7 +126,7 @@ extension DescriptorReserve: CustomStringConvertible {
 /// How the descriptors of a process are shared out under its limit (RLIMIT_NOFILE).
 package struct DescriptorBudget: Hashable, Sendable {
     /// Descriptors that a gateway has open before its first connection: standard streams, loops, listeners.
-    private static let ownCount = 32
+    package static let ownCount = 32
 
     /// Descriptors that the system lets the process have.
     package let limit: Int
