@@ -122,6 +122,7 @@ struct ServerAPIResource: Sendable {
     private static func command(_ element: inout JSONReader) throws(JSONSyntaxError) -> Command {
         var command = Command.unknown
         try element.readObject { (name, value) throws(JSONSyntaxError) in
+            // Comparing long texts beyond ASCII may take long.
             guard name.text.utf8.count < 64, let method = ServerAPI.Method(rawValue: name.text) else {
                 try value.skipValue()
                 return

@@ -240,7 +240,7 @@ package final class SharedRoom: Sendable {
                 state.counted.begin()
                 publication = state.counted.history?.append(publication, policy: state.policy, now: now) ?? publication
             }
-            // What is not kept has none.
+            // A publication that is not kept has no position in the stream.
             let position = (skipsHistory ? nil : state.counted.history?.position) ?? StreamPosition()
             if let key = idempotencyKey {
                 if state.idempotent.count >= Self.idempotencyLimit { state.idempotent.removeFirst() }

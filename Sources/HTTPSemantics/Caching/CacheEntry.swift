@@ -350,7 +350,7 @@ package struct VaryKey: Equatable, Sendable {
     package let values: [String: String?]?
 
     package init(response: HTTPFields, request: HTTPFields) {
-        // What is no name of a field nominates none.
+        // Comparing other texts may take long, and they nominate no field.
         let names = FieldList.elements(response[values: .vary]).map(\.loweredASCII).filter { HTTPField.Name($0) != nil }
         guard !names.contains("*"), names.count <= Self.limit else {
             self.values = nil

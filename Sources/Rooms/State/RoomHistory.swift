@@ -143,7 +143,7 @@ package struct RoomHistory: Sendable {
             // Not recovered for a client at offset 0 of an empty room: its application may then fill the room.
             guard position != self.position || position.offset == 0 else { return ([], true) }
             guard let newest = self.entries.last?.publication else { return ([], false) }
-            // What was newer was removed.
+            // An operator removed the newer publications: the client has this one.
             let isKnown = position.epoch == self.position.epoch && newest.offset <= position.offset
             return (isKnown ? [] : [newest], true)
         case .stream:

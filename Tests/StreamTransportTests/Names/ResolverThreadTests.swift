@@ -1,3 +1,4 @@
+import Dispatch
 import StreamTransport
 import Synchronization
 import Testing
@@ -6,17 +7,20 @@ import Testing
 struct ResolverThreadTests {
     /// Answers names, none before it is opened, and counts how often each is looked up.
     private final class Names: Sendable {
-        private let state = Mutex((isOpen: false, lookups: [String: Int]()))
+        private let counts = Mutex<[String: Int]>([:])
+        private let gate = DispatchSemaphore(value: 0)
 
         func addresses(of host: String) -> Result<[SocketAddress], ResolutionFailure> {
-            self.state.withLock { $0.lookups[host, default: 0] += 1 }
-            while !self.state.withLock({ $0.isOpen }) { SystemThread.sleep(for: .milliseconds(1)) }
+            self.counts.withLock { $0[host, default: 0] += 1 }
+            self.gate.wait()
+            // The next one may pass, too.
+            self.gate.signal()
             return .success([.ipv4(address: UInt32(host.utf8.count), port: 0)])
         }
 
-        func open() { self.state.withLock { $0.isOpen = true } }
+        func open() { self.gate.signal() }
 
-        var lookups: [String: Int] { self.state.withLock { $0.lookups } }
+        var lookups: [String: Int] { self.counts.withLock(\.self) }
     }
 
     private final class Answers: Sendable {
