@@ -127,7 +127,15 @@ package struct JSONReader: Sendable {
     package mutating func readString() throws(JSONSyntaxError) -> String {
         let (content, hasEscapes) = try self.scanString()
         guard hasEscapes else { return String(decoding: self.bytes[content], as: UTF8.self) }
-        return Self.unescaped(self.bytes[content])
+        return Self.unescaped(self.bytes[content]).text
+    }
+
+    /// - Returns: `nil` for a string with half of a surrogate pair, in place of which `readString()` puts U+FFFD.
+    package mutating func readWholeString() throws(JSONSyntaxError) -> String? {
+        let (content, hasEscapes) = try self.scanString()
+        guard hasEscapes else { return String(decoding: self.bytes[content], as: UTF8.self) }
+        let (text, isWhole) = Self.unescaped(self.bytes[content])
+        return isWhole ? text : nil
     }
 
     package mutating func readBool() throws(JSONSyntaxError) -> Bool {
@@ -305,7 +313,9 @@ package struct JSONReader: Sendable {
     // MARK: Escapes
 
     /// Replaces the escapes of a scanned string. Half of a surrogate pair becomes U+FFFD.
-    private static func unescaped(_ content: ArraySlice<UInt8>) -> String {
+    /// - Returns: the text, and whether it had no such half.
+    private static func unescaped(_ content: ArraySlice<UInt8>) -> (text: String, isWhole: Bool) {
+        var isWhole = true
         var bytes: [UInt8] = []
         bytes.reserveCapacity(content.count)
         var index = content.startIndex
@@ -326,10 +336,12 @@ package struct JSONReader: Sendable {
                 index += 6
                 let value = 0x10000 + (UInt32(unit) - 0xD800) << 10 + (UInt32(low) - 0xDC00)
                 scalar = Unicode.Scalar(value) ?? "\u{FFFD}"
+            } else if UTF16.isSurrogate(unit) {
+                isWhole = false
             }
             bytes.append(contentsOf: String(Character(scalar)).utf8)
         }
-        return String(decoding: bytes, as: UTF8.self)
+        return (String(decoding: bytes, as: UTF8.self), isWhole)
     }
 
     /// The UTF-16 code unit of an escape `\u0041` at `index`; `nil` if there is none.

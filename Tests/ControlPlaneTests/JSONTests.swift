@@ -191,9 +191,29 @@ struct JSONTests {
     @Test(arguments: [
         #"{"data":{"a":1,"a":2}}"#, "\u{FEFF}{\"data\":1}",
         #"{"data":\#(String(repeating: "[", count: 100) + String(repeating: "]", count: 100))}"#,
+        #"{"data":{"large":1e400,"half":"\ud800"},"b64data":null}"#,
     ])
     func contentThatIsPassedOnIsNotSearched(_ text: String) throws {
         #expect(try JSONBody.decode(RoomPublish.self, from: Array(text.utf8)).data != nil)
+    }
+
+    /// Comparing and hashing long names as strings takes time that grows with the square of their marks.
+    private static let longName = String(repeating: "\u{327}\u{301}", count: 16 << 10)
+
+    @Test(arguments: ["", "/labels"])
+    func nameOfMoreThan256BytesIsRefused(_ pointer: String) {
+        for name in [String(repeating: "n", count: 257), Self.longName] {
+            let object = "{\"\(name)\":\"a\"}"
+            let body = pointer.isEmpty ? object : "{\"url\":\"tcp://a:1\",\"labels\":\(object)}"
+            let problem = #expect(throws: ControlProblem.self) { _ = try self.decode(body) }
+            #expect(problem?.status == 422 && problem?.code == "invalid-value")
+            #expect(problem?.errors.map(\.pointer) == [pointer])
+        }
+    }
+
+    @Test func contentMayHaveLongNames() throws {
+        let body = "{\"data\":{\"\(Self.longName)\":1}}"
+        #expect(try JSONBody.decode(RoomPublish.self, from: Array(body.utf8)).data == true)
     }
 
     @Test(arguments: [

@@ -154,7 +154,7 @@ extension ControlCall {
         let bytes = buffer.readBytes(length: buffer.readableBytes) ?? []
         switch self.mediaType {
         case nil, "application/json", "application/merge-patch+json":
-            return try DocumentNode(try JSONBody.request(bytes), as: form)
+            return try DocumentNode(try JSONBody.value(bytes), as: form)
         case "application/yaml", "application/x-yaml", "text/yaml":
             do throws(ConfigurationProblem) {
                 return try ConfigurationReader.document(bytes, name: "the request")

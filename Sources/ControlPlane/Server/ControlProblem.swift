@@ -97,7 +97,7 @@ package struct ControlProblem: Error {
 
 /// Problems that several operations respond with.
 extension ControlProblem {
-    static let malformedJSON = ControlProblem(400, "malformed-json", "The body is not valid JSON (RFC 8259).")
+    static let malformedJSON = ControlProblem(400, "malformed-json", "The body is not valid JSON in UTF-8 (RFC 8259).")
 
     /// 400 for a query parameter with an invalid value.
     static func invalid(parameter: String, _ detail: String) -> ControlProblem {

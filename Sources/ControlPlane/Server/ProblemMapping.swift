@@ -8,16 +8,6 @@ import WebSocketProtocol
 
 /// Maps the typed errors of other modules to problems. Everything else throws the errors of its own module.
 extension ControlProblem {
-    /// 400 for malformed JSON, 422 for a number that no type holds and for text that is not Unicode (RFC 8259 §8.2).
-    init(decoding error: any Error) {
-        guard case .dataCorrupted(let context)? = error as? DecodingError, !context.codingPath.isEmpty else {
-            self = .malformedJSON
-            return
-        }
-        let pointer = JSONPointer.text(context.codingPath)
-        self = .invalid(pointer, "\(pointer) is a number out of range, or text with half of a surrogate pair.")
-    }
-
     /// 422 with a pointer to the member that makes the opening handshake invalid.
     init(_ error: HandshakeUsageError) {
         switch error {

@@ -5,9 +5,6 @@ import WireText
 
 /// Decodes and encodes JSON bodies.
 package enum JSONBody {
-    /// Nesting of arrays and objects that `JSONDecoder` accepts.
-    private static let depthLimit = 512
-
     /// An empty body counts as an empty object.
     /// - Throws: `ControlProblem` with pointers to the invalid members: given twice, unknown to `Model`, missing, of the
     ///   wrong type, or against the rules that `Model` declares.
@@ -17,94 +14,33 @@ package enum JSONBody {
         let bytes = bytes.isEmpty ? Array("{}".utf8) : bytes
         // The content of messages, which their receivers get unchanged.
         let passedOn = type.members.filter { if case .any = $0.form { true } else { false } }
-        let names = Set(passedOn.map { MemberName($0.name) })
-        try Self.check(try Self.request(bytes, passedOn: names), against: type.form, at: "")
+        var reader = BodyReader(bytes, passedOn: Set(passedOn.map { MemberName($0.name) }))
+        try Self.check(try reader.read(), against: type.form, at: "")
         // Malformed JSON and values of the wrong type were found already.
-        guard let model = try? JSONDecoder().decode(type, from: Data(bytes)) else { throw ControlProblem.malformedJSON }
+        guard let model = try? JSONDecoder().decode(type, from: Data(reader.withoutContent)) else {
+            throw ControlProblem.malformedJSON
+        }
         try Self.checkValues(of: model, at: "")
         return model
     }
 
     /// The value of a request's body.
-    /// - Parameter passedOn: members whose values are not decoded, but passed on as they are.
-    /// - Throws: as `value(_:)`, and 422 with a pointer to a member that its object has twice: programs differ in which
-    ///   one they take (RFC 8259 §4), so one that checked the request may have seen the other.
-    static func request(_ bytes: [UInt8], passedOn: Set<MemberName> = []) throws(ControlProblem) -> JSONValue {
-        let value = try Self.value(bytes)
-        var reader = Self.reader(bytes)
-        let repeated: String?
-        do throws(JSONSyntaxError) {
-            repeated = try Self.repeatedMember(&reader, passedOn: passedOn)
-        } catch {
-            throw ControlProblem.malformedJSON
-        }
-        if let repeated {
-            throw ControlProblem(422, "duplicate-member", "The member \(repeated) occurs more than once.")
-                .at(pointer: repeated)
-        }
-        return value
-    }
-
-    /// Reads a value.
-    /// - Returns: a pointer to a member that occurs before in its object; `nil` if there is none.
-    private static func repeatedMember(
-        _ value: inout JSONReader, passedOn: Set<MemberName> = []
-    ) throws(JSONSyntaxError) -> String? {
-        var found: String?
-        switch value.nextKind() {
-        case .object:
-            var names: Set<MemberName> = []
-            try value.readObject { (name, member) throws(JSONSyntaxError) in
-                let isRepeated = !names.insert(name).inserted
-                var place: String?
-                if passedOn.contains(name) {
-                    try member.skipValue()
-                } else {
-                    place = try Self.repeatedMember(&member)
-                }
-                if isRepeated { place = "" }
-                if let place { found = found ?? JSONPointer.member(name.text, of: "") + place }
-            }
-        case .array:
-            var index = 0
-            try value.readArray { (element) throws(JSONSyntaxError) in
-                if let place = try Self.repeatedMember(&element) { found = found ?? "/\(index)\(place)" }
-                index += 1
-            }
-        case .string, .number, .boolean, .null, nil: try value.skipValue()
-        }
-        return found
-    }
-
-    /// - Throws: `ControlProblem` 400 for malformed JSON, 422 with a pointer for a number that is too large and for text
-    ///   with half of a surrogate pair.
+    /// - Throws: `ControlProblem` 400 for malformed JSON, 422 with a pointer for a member that its object has twice, a
+    ///   number that is too large, text with half of a surrogate pair, and a name that is too long.
     static func value(_ bytes: [UInt8]) throws(ControlProblem) -> JSONValue {
-        // UTF-8 only (RFC 8259 §8.1): the decoder would accept other encodings.
-        guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil else {
-            throw ControlProblem(400, "malformed-json", "The body is not valid JSON in UTF-8 (RFC 8259).")
-        }
-        do {
-            return try JSONDecoder().decode(JSONValue.self, from: Data(bytes))
-        } catch {
-            // The decoder finds errors in numbers and strings only when it reads their values, as it does for this.
-            throw Self.isWellFormed(bytes) ? ControlProblem(decoding: error) : .malformedJSON
-        }
-    }
-
-    private static func isWellFormed(_ bytes: [UInt8]) -> Bool {
-        var reader = Self.reader(bytes)
-        return (try? reader.skipValue()) != nil
-    }
-
-    private static func reader(_ bytes: [UInt8]) -> JSONReader {
-        // The decoder skips a byte order mark too, as RFC 8259 §8.1 permits.
-        let start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
-        return JSONReader(bytes, in: start..<bytes.count, maximumDepth: Self.depthLimit)
+        var reader = BodyReader(bytes)
+        return try reader.read()
     }
 
     /// Whether `bytes` are an object with a member of one of these names.
     package static func hasMember(of names: Set<String>, in bytes: [UInt8]) -> Bool {
-        (try? Self.value(bytes))?.members.contains { names.contains($0.name) } == true
+        let names = Set(names.map { MemberName($0) })
+        var isFound = false
+        let isObject = JSONReader.readDocument(bytes) { (name, member) throws(JSONSyntaxError) in
+            if names.contains(name) { isFound = true }
+            try member.skipValue()
+        }
+        return isObject && isFound
     }
 
     // MARK: Types
@@ -139,10 +75,10 @@ package enum JSONBody {
         _ object: JSONValue, of model: any ControlModel.Type, at pointer: String
     ) throws(ControlProblem) {
         let declared = model.members
-        let known = declared.map(\.name)
-        let unknown = object.members.map(\.name).filter { !known.contains($0) }
+        let known = declared.map { MemberName($0.name) }
+        let unknown = object.members.map(\.name).filter { !known.contains(MemberName($0)) }
         guard unknown.isEmpty || !(model is any StrictDecodable.Type) else {
-            throw Self.unknown(unknown, known: known, at: pointer)
+            throw Self.unknown(unknown, known: known.map(\.text), at: pointer)
         }
         for member in declared {
             let place = JSONPointer.member(member.name, of: pointer)
@@ -188,6 +124,116 @@ package enum JSONBody {
     }
 }
 
+/// Reads the JSON body of a request, and finds what no model can hold.
+private struct BodyReader {
+    /// Nesting of arrays and objects that `JSONDecoder` accepts.
+    private static let depthLimit = 512
+    /// Longest name of a member in bytes. Models and configurations look names up as strings, which takes time that grows
+    /// with the square of a name's combining marks.
+    private static let nameLimit = 256
+
+    private let bytes: [UInt8]
+    private let passedOn: Set<MemberName>
+    /// Where the values of the members `passedOn` are in `bytes`.
+    private var contents: [Range<Int>] = []
+    /// Names and indices that lead to the value that is being read.
+    private var path: [String] = []
+    /// The first that was found.
+    private var problem: ControlProblem?
+
+    /// - Parameter passedOn: members of the outer object whose values are not decoded, but passed on as they are.
+    init(_ bytes: [UInt8], passedOn: Set<MemberName> = []) {
+        self.bytes = bytes
+        self.passedOn = passedOn
+    }
+
+    /// The body with `true` in place of each value that is passed on.
+    var withoutContent: [UInt8] {
+        self.contents.reversed().reduce(into: self.bytes) { $0.replaceSubrange($1, with: "true".utf8) }
+    }
+
+    /// - Returns: the body, with `true` in place of each value that is passed on.
+    mutating func read() throws(ControlProblem) -> JSONValue {
+        // `JSONDecoder` skips a byte order mark, as RFC 8259 §8.1 permits.
+        let start = self.bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
+        var reader = JSONReader(self.bytes, in: start..<self.bytes.count, maximumDepth: Self.depthLimit)
+        // UTF-8 only (RFC 8259 §8.1): `JSONDecoder` would accept other encodings.
+        guard String(validating: self.bytes, as: UTF8.self) != nil, let value = try? self.value(&reader),
+            reader.isAtEnd()
+        else { throw .malformedJSON }
+        if let problem { throw problem }
+        return value
+    }
+
+    private mutating func value(_ reader: inout JSONReader) throws(JSONSyntaxError) -> JSONValue {
+        switch reader.nextKind() {
+        case .object: return .object(try self.members(&reader))
+        case .array:
+            var values: [JSONValue] = []
+            try reader.readArray { (element) throws(JSONSyntaxError) in
+                self.path.append("\(values.count)")
+                values.append(try self.value(&element))
+                self.path.removeLast()
+            }
+            return .array(values)
+        case .string:
+            if let text = try reader.readWholeString() { return .string(text) }
+            self.problem =
+                self.problem ?? .invalid(self.pointer, "\(self.pointer) is text with half of a surrogate pair.")
+            return .null
+        case .number: return try self.number(&reader)
+        case .boolean: return .boolean(try reader.readBool())
+        case .null, nil:
+            try reader.skipValue()
+            return .null
+        }
+    }
+
+    private mutating func members(_ reader: inout JSONReader) throws(JSONSyntaxError) -> [JSONValue.Member] {
+        var names: Set<MemberName> = []
+        var members: [JSONValue.Member] = []
+        try reader.readObject { (name, member) throws(JSONSyntaxError) in
+            if name.text.utf8.count > Self.nameLimit {
+                self.problem =
+                    self.problem ?? .invalid(self.pointer, "A member's name has at most \(Self.nameLimit) bytes.")
+            }
+            self.path.append(name.text)
+            if !names.insert(name).inserted { self.problem = self.problem ?? .memberOccursTwice(at: self.pointer) }
+            if self.path.count == 1, self.passedOn.contains(name), member.nextKind() != .null {
+                self.contents.append(try member.skipValue())
+                members.append(JSONValue.Member(name.text, true))
+            } else {
+                members.append(JSONValue.Member(name.text, try self.value(&member)))
+            }
+            self.path.removeLast()
+        }
+        return members
+    }
+
+    private mutating func number(_ reader: inout JSONReader) throws(JSONSyntaxError) -> JSONValue {
+        var whole = reader
+        if let number = try? whole.readInt() {
+            reader = whole
+            return .integer(number)
+        }
+        let number = try reader.readDouble()
+        if !number.isFinite {
+            self.problem = self.problem ?? .invalid(self.pointer, "\(self.pointer) is a number out of range.")
+        }
+        return Int(exactly: number).map { .integer($0) } ?? .number(number)
+    }
+
+    private var pointer: String { self.path.reduce("") { JSONPointer.member($1, of: $0) } }
+}
+
+extension ControlProblem {
+    /// Programs differ in which one of the two they take (RFC 8259 §4), so one that checked the request may have seen the
+    /// other.
+    fileprivate static func memberOccursTwice(at pointer: String) -> Self {
+        Self(422, "duplicate-member", "The member \(pointer) occurs more than once.").at(pointer: pointer)
+    }
+}
+
 /// A member's name in its JSON form, stored inline: a list writes some forty names for each of thousands of
 /// connections, which must not cost reference counting.
 package struct JSONKey: Sendable, ExpressibleByStringLiteral {
@@ -229,13 +275,9 @@ package struct JSONKey: Sendable, ExpressibleByStringLiteral {
 
 /// Writes JSON pointers (RFC 6901).
 enum JSONPointer {
-    static func text(_ path: [any CodingKey]) -> String {
-        path.map { key in Self.step(key.intValue.map { String($0) } ?? key.stringValue) }.joined()
-    }
-
-    /// The pointer to the member `name` of the value at `pointer`. `name` is cut after 64 characters.
+    /// The pointer to the member `name` of the value at `pointer`. `name` is cut after 64 scalars.
     static func member(_ name: String, of pointer: String) -> String {
-        pointer + Self.step(String(name.prefix(64)))
+        pointer + Self.step(String(name.unicodeScalars.prefix(64)))
     }
 
     static func step(_ name: String) -> String {
