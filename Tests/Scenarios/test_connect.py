@@ -223,6 +223,14 @@ def test_the_peers_code_decides_the_exit_code(connected, code, status):
     assert client.errors.all() == (['sluice: the peer closed with %d "why not"' % code] if status else [])
 
 
+@pytest.mark.parametrize("words", [[], ["--wait", "0s"]], ids=["standard", "at once"])
+def test_a_close_with_the_101_counts_as_the_peers(connected, words):
+    client, peer = connected(*words, then=b"\x88\x02\x03\xf3")
+    client.send("x\n").finish()
+    assert client.wait() == 80
+    assert client.errors.all() == ["sluice: the peer closed with 1011"]
+
+
 @pytest.mark.parametrize("way", ["finish", "reset", "violation", "too long"])
 def test_an_unclean_end_exits_76(connected, way):
     client, peer = connected("--max-message-size", "100")

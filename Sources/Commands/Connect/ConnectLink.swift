@@ -34,6 +34,7 @@ protocol ConnectLink: Sendable {
     func failure(wasOpen: Bool) -> ConnectFailure?
 
     /// How the connection was closed. Valid after the end.
+    /// - Parameter party: who closed first as far as the session knows; a WebSocket knows from the Close frames.
     func closingMetadata(by party: ClosingMetadata.Party) -> ClosingMetadata
 }
 
@@ -235,7 +236,8 @@ final class WebSocketLink: ConnectLink {
 
     func closingMetadata(by party: ClosingMetadata.Party) -> ClosingMetadata {
         ClosingMetadata(
-            by: party, code: self.task.closeCode?.rawValue,
+            by: self.task.closeCode == nil ? party : self.task.isClosedByPeer ? .peer : .us,
+            code: self.task.closeCode?.rawValue,
             reason: self.task.closeReason.map { String(decoding: $0, as: UTF8.self) } ?? "",
             bytesReceived: self.task.record.bytesReceived, bytesSent: self.task.record.bytesSent)
     }

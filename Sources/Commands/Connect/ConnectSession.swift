@@ -167,15 +167,16 @@ final class ConnectSession: Sendable {
         }
         if let failure = self.link.failure(wasOpen: progress.wasOpen) { return failure }
         // It says why there is no answer.
-        if let closing = self.closingFailure(progress) { return closing }
+        if let closing = self.closingFailure(conversation, progress) { return closing }
         guard conversation.isMissingReply, !conversation.wasInterrupted else { return nil }
         return ConnectFailure(.noAnswer, "no answer was received", remedy: "try a longer --wait")
     }
 
-    private func closingFailure(_ progress: Progress) -> ConnectFailure? {
-        guard !progress.endedFirst, self.plan.speaksWebSocket else { return nil }
-        let metadata = self.link.closingMetadata(by: .peer)
-        guard let code = metadata.code, ![1000, 1001, 1005].contains(code) else { return nil }
+    private func closingFailure(_ conversation: Conversation, _ progress: Progress) -> ConnectFailure? {
+        let hasReply = self.plan.settings.expectsSingleReply && !conversation.isMissingReply
+        guard self.plan.speaksWebSocket, !hasReply else { return nil }
+        let metadata = self.link.closingMetadata(by: progress.endedFirst ? .us : .peer)
+        guard metadata.by == .peer, let code = metadata.code, ![1000, 1001, 1005].contains(code) else { return nil }
         let reason = metadata.reason.isEmpty ? "" : " \"\(metadata.reason)\""
         return ConnectFailure(.closedWithCode, "the peer closed with \(code)\(reason)")
     }

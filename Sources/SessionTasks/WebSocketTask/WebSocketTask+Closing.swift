@@ -45,15 +45,16 @@ extension WebSocketTask {
 
     private func sendClose(_ code: CloseCode?, reason: [UInt8]) {
         self.sendControl(.close, ClosePayload.encode(code, reason: reason))
-        self.publishClose(code, reason: reason)
+        self.publishClose(code, reason: reason, byPeer: false)
     }
 
     /// The first Close frame says why the connection ends; the other one only answers it.
-    private func publishClose(_ code: CloseCode?, reason: [UInt8]) {
+    private func publishClose(_ code: CloseCode?, reason: [UInt8], byPeer: Bool) {
         self.publish {
             guard $0.closeCode == nil else { return }
             $0.closeCode = code ?? .noStatusReceived
             $0.closeReason = reason.isEmpty ? nil : reason
+            $0.isClosedByPeer = byPeer
         }
     }
 
@@ -61,7 +62,7 @@ extension WebSocketTask {
         let action = self.machine.closeReceived()
         guard action != .ignore else { return }
         self.reportPeerClose(code, reason: reason)
-        self.publishClose(code, reason: reason)
+        self.publishClose(code, reason: reason, byPeer: true)
         // No more pings: the Close has its own deadline.
         self.loop.disarm(self.timer)
         if self.relay == nil {
@@ -163,7 +164,7 @@ extension WebSocketTask {
             return self.act(on: end)
         }
         queues.heldEnd = end
-        if case .close(let code, let reason) = end { self.publishClose(code, reason: reason) }
+        if case .close(let code, let reason) = end { self.publishClose(code, reason: reason, byPeer: true) }
         self.updateReading()
         self.waitForReceivers()
     }

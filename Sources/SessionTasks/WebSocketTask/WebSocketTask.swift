@@ -28,6 +28,7 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
     struct Published: Sendable {
         var closeCode: CloseCode?
         var closeReason: [UInt8]?
+        var isClosedByPeer = false
         var response: ResponseHead?
         var responseBody: [UInt8] = []
         var subprotocol: String?
@@ -349,6 +350,8 @@ extension WebSocketTask {
     public var closeCode: CloseCode? { self.published { $0.closeCode } }
     /// The reason in that Close frame; `nil` for none.
     public var closeReason: [UInt8]? { self.published { $0.closeReason } }
+    /// Whether that Close frame is the peer's.
+    package var isClosedByPeer: Bool { self.published { $0.isClosedByPeer } }
     /// The subprotocol that was chosen.
     public var subprotocol: String? { self.published { $0.subprotocol } }
     /// The server's answer to the opening handshake, a refusal too; `nil` before, and on a server.

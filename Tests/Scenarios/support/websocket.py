@@ -490,8 +490,8 @@ class Listener:
         peer = self.accept(kind)
         return peer, parse_head(peer.receive_head())
 
-    def accept_websocket(self, subprotocol=None, extensions=None):
-        """Accepts a connection, checks the request (RFC 6455 §4.2.1), and answers 101."""
+    def accept_websocket(self, subprotocol=None, extensions=None, then=b""):
+        """Accepts a connection, checks the request (RFC 6455 §4.2.1), and answers 101, with `then` in the same segment."""
         peer, asked = self.accept_request()
         words = asked.start_line.split(" ")
         assert words[0] == "GET" and words[2] == "HTTP/1.1", asked.start_line
@@ -509,7 +509,7 @@ class Listener:
             lines.append(f"Sec-WebSocket-Extensions: {extensions}")
             peer.extensions = extensions
             peer.agree(parse_extension(extensions)[1], "server", "client")
-        peer.send(("\r\n".join(lines) + "\r\n\r\n").encode())
+        peer.send(("\r\n".join(lines) + "\r\n\r\n").encode() + then)
         peer.request = asked
         peer.path = words[1]
         return peer
