@@ -165,7 +165,7 @@ struct ConnectTransportOptions: ParsableArguments {
     @Option(help: .value("url", ProxyOption.help))
     var proxy: String?
 
-    @Flag(help: "Write one JSON object per event: opened, text, data, bytes, line, pong, ended, closed, failed.")
+    @Flag(help: "Write one JSON object per event: opened, text, data, bytes, line, ended, closed, failed.")
     var json = false
 
     @Flag(help: "Print only errors on standard error.")
