@@ -89,17 +89,18 @@ def test_input_is_sent_after_the_peers_end(client, listener):
 def test_large_amounts_are_relayed_in_both_directions_at_once(ends):
     client, peer = ends()
     size = sized(2 << 20, 64 << 20)
-    back = threading.Thread(target=lambda: peer.send(b"\n" * size), daemon=True)
+    back = threading.Thread(target=lambda: peer.send(b"z" * size), daemon=True)
     back.start()
     feed = threading.Thread(target=lambda: client.send(b"y" * size), daemon=True)
     feed.start()
     assert peer.receive(size) == b"y" * size
-    back.join(seconds(30))
-    feed.join(seconds(30))
+    for thread in (back, feed):
+        thread.join(seconds(60))
+        assert not thread.is_alive()
     client.finish()
     peer.expect_end()
     finish(peer)
-    assert client.wait(within=30) == 0 and len(client.output.all()) == size
+    assert client.wait(within=60) == 0 and client.output.all() == ["z" * size]
 
 
 def test_a_silent_peer_is_disconnected_after_the_wait(client, listener):
