@@ -1,4 +1,5 @@
 import CLinux
+import Synchronization
 
 /// Small files, read whole.
 package enum SystemFile {
@@ -29,10 +30,18 @@ package enum SystemFile {
 
 /// The process's own output. A reader may be slow or stopped: call these on a thread that may block.
 package enum StandardError {
-    /// Writes all of `bytes`, waiting if the reader is slow.
+    /// Whether the last write failed within a line.
+    private static let endsWithinLine = Atomic<Bool>(false)
+
+    /// Writes all of `bytes`, waiting if the reader is slow. After a write that failed within a line it begins with a line
+    /// feed.
     /// - Returns: `nil`, or why the rest could not be written (a full disk, a closed pipe).
     package static func write(_ bytes: [UInt8]) -> SystemError? {
-        StandardOutput.write(bytes, to: 2)
+        let lineFeed = UInt8(ascii: "\n")
+        let bytes = self.endsWithinLine.load(ordering: .relaxed) ? [lineFeed] + bytes : bytes
+        let (count, error) = StandardOutput.write(bytes, to: 2)
+        if count > 0 { self.endsWithinLine.store(error != nil && bytes[count - 1] != lineFeed, ordering: .relaxed) }
+        return error
     }
 }
 
@@ -40,10 +49,11 @@ package enum StandardOutput {
     /// Writes all of `bytes`, waiting if the reader is slow.
     /// - Returns: `nil`, or why the rest could not be written (a full disk, a closed pipe).
     package static func write(_ bytes: [UInt8]) -> SystemError? {
-        self.write(bytes, to: 1)
+        self.write(bytes, to: 1).error
     }
 
-    fileprivate static func write(_ bytes: [UInt8], to descriptor: Int32) -> SystemError? {
+    /// - Returns: the number of bytes written, and why the rest could not be.
+    fileprivate static func write(_ bytes: [UInt8], to descriptor: Int32) -> (count: Int, error: SystemError?) {
         unsafe bytes.withUnsafeBytes { buffer in
             var offset = 0
             while offset < buffer.count {
@@ -59,10 +69,10 @@ package enum StandardOutput {
                 case .wouldBlock:
                     var wanted = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                     _ = unsafe poll(&wanted, 1, -1)
-                case let error: return error
+                case let error: return (offset, error)
                 }
             }
-            return nil
+            return (offset, nil)
         }
     }
 }
