@@ -31,6 +31,12 @@ struct ConfigurationReferenceTests {
         }
     }
 
+    @Test func articleShowsTheBuiltInConfiguration() throws {
+        let article = try ConfigurationSamples.text(Self.reference)
+        let example = "```yaml\n\(Configuration.builtInText)\n```\n"
+        #expect(article.contains("Without a file the service runs this:\n\n\(example)"))
+    }
+
     @Test func everySnippetPassesTheCheck() throws {
         let snippets = try self.snippets()
         #expect(snippets.count >= 5)

@@ -9,7 +9,8 @@ struct ServeCommand: GatewayCommand {
         abstract: "Run the gateway with a configuration file, or with the built-in configuration.",
         discussion: """
             Without --config, it listens on ws://127.0.0.1:8080 with /echo, which sends every message back, and /chat/{room}, which \
-            sends every message to all other clients in the room.
+            sends every message to all other clients in the room. /connection/websocket, /connection/uni_sse and \
+            /connection/uni_http_stream serve the same rooms to programs; / is a page for browsers, and /sluice-chat.js its client.
 
             SIGTERM and SIGINT drain: listeners are closed, WebSocket peers are closed with 1001, and connections still open after \
             the drain timeout are reset; a second signal exits at once. SIGHUP reloads the file and applies only what changed; \
