@@ -180,11 +180,12 @@ final class HTTP2ClientConnection: MultiplexedConnection {
     /// `Transport.writtenBytes`.
     var writtenBytes: UInt64 { self.transport.writtenBytes }
 
-    /// Bytes of the stream's request that the system has not taken.
+    /// Bytes of the stream's request that the server has not acknowledged.
     /// - Parameter framesEnd: `writtenBytes` after the latest frame of the stream.
     func unsentBytes(of stream: HTTP2StreamID, framesEnd: UInt64) -> Int {
-        let sent = min(self.transport.sentBytes, framesEnd)
-        return self.engine.queuedBytes(of: stream) + Int(framesEnd - sent)
+        let acknowledged = Int(self.transport.writtenBytes) - self.transport.unacknowledgedBytes
+        let arrived = max(0, min(Int(self.transport.sentBytes), Int(framesEnd), acknowledged))
+        return self.engine.queuedBytes(of: stream) + Int(framesEnd) - arrived
     }
 
     func updatePriority(of stream: HTTP2StreamID, to urgency: RequestUrgency) {

@@ -20,7 +20,7 @@ final class HTTP2ClientStream {
     private var unsentPiece: Int?
     /// Value of the transport's `sentBytes` at which the frames of the request so far have left.
     private var framesEnd: UInt64 = 0
-    /// Bytes of the request that had not left when the idle timer last fired.
+    /// Bytes of the request that were not acknowledged when the idle timer last fired.
     private var unsentBytes = 0
     private var lastActivity: MonotonicInstant
     private let idleTimer = LoopTimer()
@@ -284,6 +284,8 @@ extension HTTP2ClientStream: ExchangeCarrier {
     }
 
     func updateReading() {
+        // The time in which the consumer wanted nothing does not count.
+        self.recordActivity()
         self.deliverPending()
     }
 
@@ -324,7 +326,7 @@ extension HTTP2ClientStream: TimerTarget {
     private func idleTimerFired() {
         guard let timeout = self.exchange.request.idleTimeout else { return }
         // The timeout does not run while the caller, not the server, is being waited for.
-        if !self.isWaitingForPeer || self.didSendBytes() { self.recordActivity() }
+        if !self.isWaitingForPeer || self.didSendBodyBytes() { self.recordActivity() }
         let deadline = self.lastActivity.advanced(by: timeout)
         guard self.loop.now >= deadline else { return self.loop.arm(self.idleTimer, at: deadline, target: self) }
         // A connection on which nothing came at all may be dead: later requests use another.
@@ -332,9 +334,10 @@ extension HTTP2ClientStream: TimerTarget {
         self.fail(.idle)
     }
 
-    /// Whether bytes of the request moved since the timer last fired: into frames as the server's window opened, or out
-    /// of the transport's queue.
-    private func didSendBytes() -> Bool {
+    /// Whether bytes of the body moved since the timer last fired: into frames as the server's window opened, or to the
+    /// server.
+    private func didSendBodyBytes() -> Bool {
+        guard self.exchange.body != nil else { return false }
         let unsent = self.connection.unsentBytes(of: self.id, framesEnd: self.framesEnd)
         defer { self.unsentBytes = unsent }
         return unsent != self.unsentBytes

@@ -50,7 +50,7 @@ final class HTTPConnection: ExchangeCarrier {
     /// Of the current request, on the wire.
     private var requestBytes: Int64 = 0
     private var lastActivity: MonotonicInstant
-    /// Bytes not yet taken by the system when the idle timer last fired.
+    /// Bytes not yet acknowledged when the idle timer last fired.
     private var unsentBytes = 0
     private let idleTimer = LoopTimer()
     private var idleDeadline: MonotonicInstant?
@@ -84,13 +84,13 @@ final class HTTPConnection: ExchangeCarrier {
             self.transport.pauseReading()
             self.watchPipeline()
         case .busy where self.heldBytes != nil: self.readHeldBytes()
-        case .busy, .idle: if self.transportEnd == nil { self.transport.resumeReading() }
+        case .busy, .idle:
+            // The time in which the consumer wanted nothing does not count.
+            self.recordActivity()
+            if self.transportEnd == nil { self.transport.resumeReading() }
         case .finished, .detached, .closed: break
         }
     }
-
-    /// Without effect: HTTP/1.1 has no priorities.
-    func setPriority(_ priority: Float) {}
 
     // MARK: Ending
 
@@ -578,15 +578,15 @@ extension HTTPConnection: TimerTarget {
     private func idleTimerFired(_ exchange: Exchange) {
         guard let timeout = exchange.request.idleTimeout else { return }
         // The timeout does not run while the caller, not the server, is being waited for.
-        if !self.isWaitingForPeer(exchange) || self.didSendBodyBytes() { self.recordActivity() }
+        if !self.isWaitingForPeer(exchange) || self.didSendBodyBytes(exchange) { self.recordActivity() }
         let deadline = self.lastActivity.advanced(by: timeout)
         if self.loop.now < deadline { self.armIdleTimer(at: deadline) } else { self.fail(.idle) }
     }
 
-    /// Whether the system took some bytes of a piece that is still being written.
-    private func didSendBodyBytes() -> Bool {
-        guard self.unsentPiece != nil else { return false }
-        let unsent = self.transport.queuedBytes
+    /// Whether bytes of the body have left since the timer last fired.
+    private func didSendBodyBytes(_ exchange: Exchange) -> Bool {
+        guard exchange.body != nil else { return false }
+        let unsent = self.transport.unacknowledgedBytes
         defer { self.unsentBytes = unsent }
         return unsent != self.unsentBytes
     }

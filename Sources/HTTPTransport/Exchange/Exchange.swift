@@ -135,7 +135,7 @@ package final class Exchange: @unchecked Sendable {
         self.onLoop { $0.fail(.cancelled) }
     }
 
-    /// Call when the consumer's `demand` has grown. Without demand nothing is delivered and the TCP window fills: only the
+    /// Call when the consumer's `demand` has grown, or is suspended. Without demand nothing is delivered and the TCP window fills: only the
     /// content of one read is buffered, or, once the server has closed, what the system had received.
     ///
     /// `exchangeEnded` follows the delivery of all content. If the end follows the content on the wire, as the last chunk
@@ -206,6 +206,7 @@ package final class Exchange: @unchecked Sendable {
 
     private func serveDemand() {
         guard !self.isEnded else { return }
+        if case .connecting(let attempt) = self.phase { return attempt.demandChanged() }
         // The task may have been suspended in the middle of its body.
         if case .running(let carrier) = self.phase { carrier.pumpBody() }
         guard !self.isEnded else { return }
@@ -352,7 +353,7 @@ protocol ExchangeCarrier: AnyObject {
     /// The exchange has ended before its response: an HTTP/1.1 connection is closed, because the end of the response cannot
     /// be found any more; an HTTP/2 stream is reset.
     func close()
-    /// 0 to 1.
+    /// - Parameter priority: 0 to 1. Default: without effect, because HTTP/1.1 has no priorities.
     func setPriority(_ priority: Float)
     /// The consumer takes the connection in place of the content.
     /// - Returns: `false` if it cannot.
@@ -360,6 +361,7 @@ protocol ExchangeCarrier: AnyObject {
 }
 
 extension ExchangeCarrier {
+    func setPriority(_ priority: Float) {}
     func detach() -> Bool { false }
 }
 

@@ -96,6 +96,12 @@ extension Transport {
     package var delivery: OutputDelivery? { nil }
     package func limitUnsent(to limit: Int) {}
 
+    /// Bytes written that the peer has not received; where that is unknown, that the kernel has not accepted. Makes a
+    /// system call.
+    package var unacknowledgedBytes: Int {
+        self.delivery.map { Int($0.written - $0.acknowledged) } ?? self.queuedBytes
+    }
+
     @discardableResult
     package func write(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {
         self.write(reserving: head.count + bytes.byteCount) { head.write(before: bytes, into: &$0) }

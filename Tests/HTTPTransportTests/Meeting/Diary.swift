@@ -22,6 +22,7 @@ final class Diary: ExchangeConsumer {
     private let state = Mutex(Entry())
     private let ended = Gate()
     private let credit = Credit()
+    private let isSuspended = Mutex(false)
     let headCame = Gate()
     let contentCame = Gate()
     let connected = Gate()
@@ -46,10 +47,20 @@ final class Diary: ExchangeConsumer {
         return self.now
     }
 
-    var demand: ContentDemand { self.credit.demand }
+    var demand: ContentDemand { self.isSuspended.withLock { $0 } ? .suspended : self.credit.demand }
 
     func pull(_ count: Int, _ exchange: Exchange) {
         self.credit.add(count)
+        exchange.demandChanged()
+    }
+
+    func suspend(_ exchange: Exchange) {
+        self.isSuspended.withLock { $0 = true }
+        exchange.demandChanged()
+    }
+
+    func resume(_ exchange: Exchange) {
+        self.isSuspended.withLock { $0 = false }
         exchange.demandChanged()
     }
 

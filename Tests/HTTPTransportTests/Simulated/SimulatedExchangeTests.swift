@@ -25,11 +25,14 @@ struct SimulatedExchangeTests {
             self.listener = try self.ground.makeHost().listen(at: .ipv4(address: 0x7F00_0001, port: 0))
         }
 
-        func begin(_ method: String = "GET", pull: Int = .max) -> (Exchange, Diary) {
+        func begin(
+            _ method: String = "GET", body: RequestBody = .none, pull: Int = .max
+        ) -> (Exchange, Diary) {
             let origin = ServerEndpoint(.http, host: "127.0.0.1", port: self.listener.address.port)
             let diary = Diary()
-            let exchange = self.pool.exchange(
-                ExchangeRequest(origin, head: RequestHead(method: method, target: "/")), consumer: diary)
+            var request = ExchangeRequest(origin, head: RequestHead(method: method, target: "/"))
+            request.body = body
+            let exchange = self.pool.exchange(request, consumer: diary)
             diary.pull(pull, exchange)
             exchange.start()
             return (exchange, diary)
@@ -88,6 +91,71 @@ struct SimulatedExchangeTests {
         diary.pull(.max, exchange)
         #expect(scene.run { diary.now.ends == 1 })
         #expect(diary.now.text == content)
+        #expect(scene.end() == [])
+    }
+
+    @Test func idleTimeoutBeginsAnewWhenTheConsumerWantsContent() throws {
+        let scene = try Scene("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+        let (exchange, diary) = scene.begin(pull: 0)
+        scene.run(for: .seconds(50))
+        diary.pull(.max, exchange)
+        scene.run(for: .seconds(59))
+        #expect(diary.now.head?.status == 200 && diary.now.ends == 0)
+        scene.run(for: .seconds(2))
+        #expect(diary.now.failure == .idle)
+        #expect(scene.end() == [])
+    }
+
+    @Test func suspensionDoesNotCountAsIdle() throws {
+        let scene = try Scene(nil)
+        let (exchange, diary) = scene.begin()
+        scene.run(for: .seconds(1))
+        diary.suspend(exchange)
+        scene.run(for: .seconds(50))
+        diary.resume(exchange)
+        scene.run(for: .seconds(59))
+        #expect(diary.now.ends == 0)
+        scene.run(for: .seconds(2))
+        #expect(diary.now.failure == .idle)
+        #expect(scene.end() == [])
+    }
+
+    @Test func suspensionDoesNotCountAsConnecting() throws {
+        let scene = try Scene(Self.ok)
+        try #require(scene.ground.network).connectScripts[scene.listener.address] = .hangs
+        let (exchange, diary) = scene.begin()
+        scene.run(for: .seconds(1))
+        diary.suspend(exchange)
+        scene.run(for: .seconds(50))
+        diary.resume(exchange)
+        scene.run(for: .seconds(58))
+        #expect(diary.now.ends == 0)
+        #expect(scene.run(atMost: .seconds(2)) { diary.now.ends == 1 })
+        #expect(diary.now.failure == .connecting(.deadlinePassed(.connecting)))
+        #expect(scene.end() == [])
+    }
+
+    /// The kernels' buffers hold the whole body, which takes minutes to arrive.
+    @Test func bodyThatTheKernelStillSendsIsNotIdle() throws {
+        let scene = try Scene(nil)
+        let (_, diary) = scene.begin("PUT", body: .bytes([UInt8](repeating: 1, count: 350_000)))
+        #expect(scene.run { !scene.listener.accepted.isEmpty })
+        let peer = scene.listener.accepted[0]
+        peer.isReading = false
+        peer.readLimit = 40_000
+        scene.run(for: .seconds(1))
+        #expect(diary.now.sent == 350_000)
+        for _ in 0..<4 {
+            let arrived = peer.received.count
+            peer.isReading = true
+            #expect(scene.run { peer.received.count > arrived })
+            peer.isReading = false
+            scene.run(for: .seconds(50))
+            #expect(diary.now.ends == 0)
+        }
+        // Nothing arrives any more.
+        scene.run(for: .seconds(120))
+        #expect(diary.now.failure == .idle)
         #expect(scene.end() == [])
     }
 

@@ -31,6 +31,21 @@ struct SimulatedHTTP2Tests {
         #expect(scene.end() == [])
     }
 
+    @Test func suspensionDoesNotCountAsIdle() throws {
+        let scene = try HTTP2Scene([1])
+        scene.answers = false
+        let (exchange, diary) = scene.begin()
+        scene.run(for: .seconds(1))
+        diary.suspend(exchange)
+        scene.run(for: .seconds(50))
+        diary.resume(exchange)
+        scene.run(for: .seconds(59))
+        #expect(diary.now.ends == 0)
+        scene.run(for: .seconds(2))
+        #expect(diary.now.failure == .idle)
+        #expect(scene.end() == [])
+    }
+
     @Test func idleConnectionIsClosedAfterItsTimeout() throws {
         let scene = try HTTP2Scene([1])
         let (_, diary) = scene.begin()
