@@ -110,7 +110,7 @@ package enum ResumeValidator: Equatable, Sendable {
             return received.fieldValue == value
         case .lastModified(let value):
             guard let received = fields[values: .lastModified].first else { return true }
-            return received.trimmingBlanks == value
+            return received.trimmingBlanks.utf8.elementsEqual(value.utf8)
         }
     }
 }

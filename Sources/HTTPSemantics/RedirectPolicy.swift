@@ -101,12 +101,13 @@ package enum RedirectLocation: Equatable, Sendable {
             self = .none
             return
         }
-        let lines = Set(fields[values: .location].map(\.trimmingBlanks))
+        let lines = fields[values: .location].map(\.trimmingBlanks)
         guard let line = lines.first, !line.isEmpty else {
             self = .none
             return
         }
-        guard lines.count == 1, line.utf8.count <= Self.limit else {
+        // By bytes: strings are compared in a normal form, which takes long to find for many combining characters.
+        guard lines.allSatisfy({ $0.utf8.elementsEqual(line.utf8) }), line.utf8.count <= Self.limit else {
             self = .malformed
             return
         }

@@ -108,6 +108,9 @@ struct RedirectTests {
         #expect(RedirectLocation(status: 302, fields: fields) == .reference("/x"))
         fields[values: .location] = [String(repeating: "x", count: 70_000)]
         #expect(RedirectLocation(status: 302, fields: fields) == .malformed)
+        // Canonically equivalent, and different bytes.
+        fields[values: .location] = ["/\u{E9}", "/e\u{301}"]
+        #expect(RedirectLocation(status: 302, fields: fields) == .malformed)
         fields[values: .location] = [""]
         #expect(RedirectLocation(status: 302, fields: fields) == .none)
     }

@@ -125,7 +125,7 @@ package struct CacheEntry: Equatable, Sendable {
             return received.weaklyMatches(stored)
         }
         if self.entityTag == nil, let received = fields[values: .lastModified].first, let stored = self.lastModified {
-            return received.trimmingBlanks == stored.trimmingBlanks
+            return received.trimmingBlanks.utf8.elementsEqual(stored.trimmingBlanks.utf8)
         }
         return true
     }
@@ -248,7 +248,7 @@ package enum CacheInvalidation {
             guard let stored = entry.fields[values: name].first, let found = fields[values: name].first else {
                 return false
             }
-            return stored.trimmingBlanks != found.trimmingBlanks
+            return !stored.trimmingBlanks.utf8.elementsEqual(found.trimmingBlanks.utf8)
         }
     }
 

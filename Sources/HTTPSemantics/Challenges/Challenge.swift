@@ -28,6 +28,9 @@ package struct Challenge: Equatable, Sendable {
     package static let lineLimit = 65_536
     package static let countLimit = 32
     package static let parameterLimit = 64
+    /// Longest value of a parameter in bytes; longer ones are left out. Comparing realms takes time that grows with the
+    /// square of their combining characters.
+    package static let valueLimit = 4096
 
     /// The challenges of all lines of one field, in order (RFC 9110 §11.6.1).
     ///
@@ -132,7 +135,9 @@ private struct ChallengeParser {
     }
 
     private mutating func add(_ name: String, _ value: String) {
-        guard self.schemeName != nil, self.parameters.count < Challenge.parameterLimit else { return }
+        guard self.schemeName != nil, self.parameters.count < Challenge.parameterLimit,
+            value.utf8.count <= Challenge.valueLimit
+        else { return }
         self.parameters.append(Challenge.Parameter(name: name, value: value))
     }
 

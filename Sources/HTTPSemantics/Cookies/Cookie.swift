@@ -3,11 +3,25 @@ import WireText
 /// A stored cookie (RFC 6265bis §5.7).
 package struct Cookie: Equatable, Hashable, Sendable {
     /// The attributes that identify a cookie: a new one with the same identity replaces it.
-    package struct Identity: Equatable, Hashable, Sendable {
+    ///
+    /// Names and paths are equal if their bytes are (RFC 6265bis §5.7). As Swift's strings they would be compared in a
+    /// normal form, which takes long to find for many combining characters.
+    package struct Identity: Hashable, Sendable {
         package let name: String
         package let domain: String
         package let isHostOnly: Bool
         package let path: String
+
+        package static func == (one: Self, other: Self) -> Bool {
+            one.isHostOnly == other.isHostOnly && one.domain == other.domain
+                && one.name.utf8.elementsEqual(other.name.utf8) && one.path.utf8.elementsEqual(other.path.utf8)
+        }
+
+        package func hash(into hasher: inout Hasher) {
+            hasher.combine(self.domain)
+            for byte in self.name.utf8 { hasher.combine(byte) }
+            for byte in self.path.utf8 { hasher.combine(byte) }
+        }
     }
 
     package let name: String

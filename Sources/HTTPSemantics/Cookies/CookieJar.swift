@@ -214,7 +214,8 @@ package struct CookieJar: Sendable {
                     || CookieDomain.matches(cookie.domain, domain: domain)
             else { return false }
             return cookies.contains {
-                $0.isSecure && $0.name == cookie.name && CookiePath.matches(cookie.path, cookiePath: $0.path)
+                $0.isSecure && $0.name.utf8.elementsEqual(cookie.name.utf8)
+                    && CookiePath.matches(cookie.path, cookiePath: $0.path)
             }
         }
         guard !overlaysSecure else { throw .insecureConnection }

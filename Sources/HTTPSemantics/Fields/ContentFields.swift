@@ -7,7 +7,7 @@ package enum ContentCoding: Equatable, Sendable {
     case deflate
     case brotli
     case zstandard
-    /// An unknown coding, in lower case.
+    /// An unknown coding, in lower case; empty if the name is no token.
     case other(String)
 
     /// Most codings applied to one content; no legitimate response has more.
@@ -16,7 +16,8 @@ package enum ContentCoding: Equatable, Sendable {
     /// The codings in the order in which they were applied, without `identity`.
     /// - Returns: `nil` beyond the limit.
     package static func list(_ fields: HTTPFields) -> [Self]? {
-        let codings = FieldList.elements(fields[values: .contentEncoding]).map(\.loweredASCII)
+        // Comparing other texts than tokens may take long, and they name no coding.
+        let codings = FieldList.elements(fields[values: .contentEncoding]).map { $0.isToken ? $0.loweredASCII : "" }
             .filter { $0 != "identity" }
         guard codings.count <= self.limit else { return nil }
         return codings.map { name in

@@ -132,7 +132,10 @@ package struct UploadLimits: Equatable, Sendable {
     /// A field with a member of the wrong type is ignored as a whole.
     init(_ fields: HTTPFields, now: HTTPDate) {
         var (size, partSize, expiry) = (Int64?.none, Int64?.none, HTTPDate?.none)
-        for member in FieldList.elements(fields[values: .uploadLimit]) {
+        let members = FieldList.elements(fields[values: .uploadLimit])
+        // RFC 9651 §4.2. Comparing keys of other characters may take long.
+        guard members.allSatisfy({ $0.utf8.allSatisfy { $0 < 0x80 } }) else { return }
+        for member in members {
             guard let equals = member.firstIndex(of: "=") else {
                 // A key alone means true, which no known key may be.
                 if Self.knownKeys.contains(Substring(member.prefix { $0 != ";" })) { return }

@@ -11,6 +11,14 @@ struct ChallengeTests {
         }
     }
 
+    @Test func longValuesAreLeftOut() {
+        for (count, isKept) in [(Challenge.valueLimit, true), (Challenge.valueLimit + 1, false)] {
+            let text = String(repeating: "x", count: count)
+            let challenge = Challenge.parse(["Digest realm=\"\(text)\", nonce=n"]).first
+            #expect((challenge?.realm == text) == isKept && challenge?.parameter("nonce") == "n")
+        }
+    }
+
     @Test(arguments: [
         ("Basic realm=\"WallyWorld\"", ["Basic|realm=WallyWorld"]),
         ("Basic", ["Basic"]), ("Negotiate", ["Negotiate"]), ("", []), (" , ,", []),

@@ -15,6 +15,17 @@ struct CookieStoringTests {
         return jar.store(SetCookie(try #require(SetCookieField(text)), now: self.now), from: request, now: self.now)
     }
 
+    @Test func namesAndPathsAreComparedByBytes() throws {
+        var jar = CookieJar()
+        let request = CookieRequest(host: "example.com", path: "/", isSecure: true)
+        // Canonically equivalent.
+        for text in ["\u{E9}=1", "e\u{301}=2", "a=3; Path=/\u{E9}", "a=4; Path=/e\u{301}"] {
+            let cookie = SetCookie(try #require(SetCookieField(text)), now: self.now)
+            #expect(jar.store(cookie, from: request, now: self.now) == .stored)
+        }
+        #expect(Set(jar.cookies.map(\.identity)).count == 4)
+    }
+
     @Test(arguments: [
         ("a=b; Domain=example.com", CookieJar.StoreOutcome.stored), ("a=b; Domain=www.example.com", .stored),
         ("a=b; Domain=x.www.example.com", .refused(.domainMismatch)),

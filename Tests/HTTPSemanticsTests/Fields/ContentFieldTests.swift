@@ -8,7 +8,7 @@ struct ContentFieldTests {
         arguments: [
             ("gzip", [ContentCoding.gzip]), ("GZIP, Deflate", [.gzip, .deflate]), ("x-gzip", [.gzip]),
             ("identity", []), ("", []), ("br, identity, zstd, exi", [.brotli, .zstandard, .other("exi")]),
-            ("gzip,gzip,gzip,gzip,gzip", nil),
+            ("gzip,gzip,gzip,gzip,gzip", nil), ("gzip, gzip\u{301}", [.gzip, .other("")]),
         ] as [(String, [ContentCoding]?)])
     func codingsAreListedInTheirOrder(_ text: String, _ codings: [ContentCoding]?) {
         #expect(ContentCoding.list([.contentEncoding: text]) == codings)
