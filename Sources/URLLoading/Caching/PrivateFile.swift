@@ -31,7 +31,7 @@ enum PrivateFile {
 }
 
 /// The directories of this program's stores, by the XDG Base Directory Specification.
-enum StorageLocation {
+package enum StorageLocation {
     /// Below `XDG_DATA_HOME` (`~/.local/share`). Same directory as Foundation on Linux: the bundle name up to its first dot.
     static var cookies: URL { self.folder("XDG_DATA_HOME", else: ".local/share", name: self.bundle) }
 
@@ -42,11 +42,18 @@ enum StorageLocation {
     static var caches: URL { self.folder("XDG_CACHE_HOME", else: ".cache", name: self.program) }
 
     private static func folder(_ variable: String, else standard: String, name: String) -> URL {
-        let named = ProcessInfo.processInfo.environment[variable]
+        self.root(variable, else: standard, in: ProcessInfo.processInfo.environment).appendingPathComponent(name)
+    }
+
+    /// The directory that `variable` names, or that of the path `standard` below `HOME`. Without that variable the home
+    /// directory is the account's.
+    package static func root(_ variable: String, else standard: String, in environment: [String: String]) -> URL {
         // Relative paths must be ignored (XDG Base Directory Specification).
-        let root = named.flatMap { $0.hasPrefix("/") ? URL(fileURLWithPath: $0, isDirectory: true) : nil }
-        let home = URL(fileURLWithPath: NSHomeDirectory(), isDirectory: true)
-        return (root ?? home.appendingPathComponent(standard)).appendingPathComponent(name)
+        func absolute(_ name: String) -> URL? {
+            environment[name].flatMap { $0.hasPrefix("/") ? URL(fileURLWithPath: $0, isDirectory: true) : nil }
+        }
+        let home = absolute("HOME") ?? URL(fileURLWithPath: NSHomeDirectory(), isDirectory: true)
+        return absolute(variable) ?? home.appendingPathComponent(standard)
     }
 
     private static var bundle: String {

@@ -4,6 +4,15 @@ import URLLoading
 
 @Suite("Caches")
 struct URLCacheTests {
+    @Test(arguments: [
+        (["HOME": "/h", "XDG_CACHE_HOME": "/c"], "/c"), (["HOME": "/h"], "/h/.cache"),
+        (["HOME": "/h", "XDG_CACHE_HOME": "c"], "/h/.cache"), (["HOME": "h"], NSHomeDirectory() + "/.cache"),
+        ([:], NSHomeDirectory() + "/.cache"),
+    ])
+    func storesAreBelowTheDirectoriesOfTheEnvironment(_ environment: [String: String], _ path: String) {
+        #expect(StorageLocation.root("XDG_CACHE_HOME", else: ".cache", in: environment).path == path)
+    }
+
     private static let lots = 200 << 20
     private static let urls = ["https://apple.com/", "https://google.com/", "https://facebook.com/"]
     private let folder: TemporaryFolder
