@@ -63,12 +63,13 @@ extension HTTPLoad {
 
     private func deliver(_ stored: CachedURLResponse) {
         let now = ContinuousInstant.now
+        let response = self.request.url.map { stored.response.at($0) } ?? stored.response
         self.loader.recordTransaction(
             TransactionRecord(
-                request: self.request, response: stored.response,
+                request: self.request, response: response,
                 source: .cache(LocalTimings(fetchStart: now, responseStart: now, responseEnd: now)),
                 decodedBytes: Int64(stored.data.count)))
-        self.loader.deliver(stored.response, self.method == .head ? Data() : stored.data)
+        self.loader.deliver(response, self.method == .head ? Data() : stored.data)
     }
 
     /// Handles a 304 response: delivers the stored response with its updated fields.
@@ -171,6 +172,25 @@ extension HTTPLoad {
                     self.core.executor.execute(then)
                 }
             })
+    }
+}
+
+extension URLResponse {
+    /// The stored response with the fragment of `url`, which is no part of the cache key.
+    fileprivate func at(_ url: URL) -> URLResponse {
+        guard let own = self.url, own != url, type(of: self) == HTTPURLResponse.self,
+            let http = self as? HTTPURLResponse, own.bytesBeforeFragment.elementsEqual(url.bytesBeforeFragment)
+        else { return self }
+        var metadata = self.metadata
+        metadata.url = url
+        return HTTPURLResponse(
+            metadata, statusCode: http.statusCode, httpVersion: http.httpVersion, fields: http.fields)
+    }
+}
+
+extension URL {
+    fileprivate var bytesBeforeFragment: Substring.UTF8View {
+        self.absoluteString.utf8.prefix { $0 != UInt8(ascii: "#") }
     }
 }
 

@@ -25,6 +25,24 @@ struct CacheLoadingTests {
         session.invalidateAndCancel()
     }
 
+    /// The fragment is no part of the cache key.
+    @Test(arguments: ["Cache-Control: max-age=600", "Cache-Control: max-age=0"])
+    func cachedResponseHasTheURLOfItsOwnRequest(_ freshness: String) async throws {
+        let server = try await WebServer()
+        server.on("/") { request in
+            request["If-None-Match"] == nil
+                ? .text("stored", ["ETag: \"1\"", freshness]) : .head(304, ["ETag: \"1\"", freshness])
+        }
+        let session = self.session()
+        for fragment in ["#one", "#two", ""] {
+            let url = try #require(URL(string: server.url().absoluteString + fragment))
+            let loaded = try await session.load(url)
+            #expect(loaded.text == "stored" && loaded.response?.url == url && loaded.status == 200)
+        }
+        #expect(server.requests.filter { $0["If-None-Match"] == nil }.count == 1)
+        session.invalidateAndCancel()
+    }
+
     /// RFC 9111 §4.4.
     @Test(arguments: [301, 302, 303, 307])
     func redirectedChangeInvalidatesItsTarget(_ status: Int) async throws {
