@@ -17,6 +17,8 @@ package final class SessionExecutor: @unchecked Sendable {  // `openPool` is wri
         var isRunning = false
         /// Made, and used as soon as the current piece of work has ended.
         var nextPool: ConnectionPool?
+        /// Continues that piece of work, before any that waits.
+        var continuations: [Work] = []
         var isClosed = false
     }
 
@@ -89,7 +91,9 @@ package final class SessionExecutor: @unchecked Sendable {  // `openPool` is wri
         state.nextPool = nil
         // Makes the loop wait until the pool is known to all.
         pool.loop.execute { self.state.withLock { _ in } }
+        for work in state.continuations { pool.loop.execute(work) }
         for work in state.waiting { pool.loop.execute(work) }
+        state.continuations = []
         state.waiting = []
         self.publish(pool)
         if state.isClosed { pool.close() }
@@ -102,12 +106,19 @@ package final class SessionExecutor: @unchecked Sendable {  // `openPool` is wri
     func nextLoop() -> Loop? { self.loop ?? SharedLoops.next() }
 
     /// Makes the pool, which later pieces of work find. On the executor.
+    /// - Parameter work: the first of them, which keeps its place before those that wait already.
     /// - Returns: `false` if the system has no descriptors or threads left; the next call tries again.
-    package func makePool() -> Bool {
-        guard self.pool == nil else { return true }
+    package func makePool(then work: @escaping Work = {}) -> Bool {
+        guard self.pool == nil else {
+            self.executeLater(work)
+            return true
+        }
         guard let loop = self.nextLoop() else { return false }
         let pool = ConnectionPool(settings: self.settings, on: loop)
-        self.state.withLock { $0.nextPool = $0.nextPool ?? pool }
+        self.state.withLock { state in
+            state.nextPool = state.nextPool ?? pool
+            state.continuations.append(work)
+        }
         return true
     }
 

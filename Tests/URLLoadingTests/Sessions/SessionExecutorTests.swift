@@ -42,6 +42,17 @@ struct SessionExecutorTests {
         }
     }
 
+    @Test func workThatMakesThePoolKeepsItsPlace() async {
+        let order = Mutex<[String]>([])
+        await self.perform { executor in
+            executor.executeLater { order.withLock { $0.append("waited") } }
+            _ = executor.makePool { order.withLock { $0.append("continued") } }
+        }
+        // After all other work.
+        _ = await self.perform { $0.isCurrent }
+        #expect(order.withLock { $0 } == ["continued", "waited"])
+    }
+
     private final class CallLog: Sendable {
         private let numbers: Mutex<[[Int]]>
         private let isBusy = Atomic(false)
