@@ -57,6 +57,16 @@ extension HTTPLoad {
         self.send(.source(body, length: length >= 0 ? length : nil))
     }
 
+    /// RFC 9110 §10.1.1: the server does not do what the request expects, which is `100-continue` at most.
+    /// - Returns: whether the request is sent again.
+    func repeatWithoutExpectation() -> Bool {
+        guard self.request.value(forHTTPHeaderField: "Expect") != nil, !self.hasUsedUpBody else { return false }
+        self.request.setValue(nil, forHTTPHeaderField: "Expect")
+        self.abandonAttempt()
+        self.send()
+        return true
+    }
+
     func failForBodyOfGET() { self.fail(.dataLengthExceedsMaximum, "resource exceeds maximum size") }
 
     func error(_ failure: ExchangeFailure, _ attempt: HTTPAttempt) -> URLError {

@@ -109,7 +109,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     /// Also called for the target of a redirect.
     func start() {
         self.origin = self.request.url.flatMap { HTTPTransport.ServerEndpoint($0) }
-        guard self.origin != nil else { return self.failForURL() }
+        guard self.origin != nil, self.hasSchemeOfHTTP else { return self.failForURL() }
         self.routes = []
         if let upload, upload.machine.phase == .retrievingOffset { return self.beginResumedUpload() }
         self.upload = self.body.isNone ? nil : self.newUpload
@@ -194,9 +194,10 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     }
 
     private func makePool() {
-        guard self.core.executor.makePool() else { return self.fail(LoadFailure.outOfDescriptors(self.request.url)) }
         let send = self.awaiting { (load, _: Bool) in load.send() }
-        self.core.executor.executeLater { send(true) }
+        guard self.core.executor.makePool(then: { send(true) }) else {
+            return self.fail(LoadFailure.outOfDescriptors(self.request.url))
+        }
     }
 
     func send(_ body: HTTPTransport.RequestBody) {
@@ -300,6 +301,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         self.proxyAuthenticator?.credentials.authorization?.received(
             authenticationLines: head.fields.values("Proxy-Authentication-Info"))
         if head.status == 425, self.repeatTooEarly() { return }
+        if head.status == 417, self.repeatWithoutExpectation() { return }
         if head.status == 401, self.authenticate(response, head) { return }
         if head.status == 407, self.authenticateProxy(response, head) { return }
         if self.lease != nil { self.releaseLease() }
@@ -365,7 +367,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     }
 
     /// Whether the body is a stream that cannot be read again.
-    private var hasUsedUpBody: Bool {
+    var hasUsedUpBody: Bool {
         if case .stream(nil) = self.body { self.hasSentBodyStream } else { false }
     }
 
@@ -433,6 +435,8 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
                 return self.fail(LoadFailure.error(error, url: self.request.url))
             }
         }
+        // The end of a coding, such as a checksum, gives no content.
+        self.loader.countReceived(self.takeWireBytes())
         self.complete(end)
     }
 
@@ -528,10 +532,12 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     /// The URL cannot be loaded over HTTP. After a redirect it may have another scheme, which is never loaded otherwise:
     /// a server must not make the program read its files.
     func failForURL() {
-        let isHTTP = ["http", "https", "ws", "wss"].contains(self.request.url?.scheme?.loweredASCII)
-        guard isHTTP else { return self.fail(.unsupportedURL, "unsupported URL") }
+        guard self.hasSchemeOfHTTP else { return self.fail(.unsupportedURL, "unsupported URL") }
         self.fail(.badURL, "The URL has no host, or a port that does not exist.")
     }
+
+    /// Not that of a WebSocket, which only `webSocketTask(with:)` opens.
+    private var hasSchemeOfHTTP: Bool { ["http", "https"].contains(self.request.url?.scheme?.loweredASCII) }
 
     func finish() {
         guard !self.isStopped else { return }

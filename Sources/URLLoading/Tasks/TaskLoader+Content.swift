@@ -78,7 +78,10 @@ extension TaskLoader {
         // An awaited data task cannot become anything else.
         case _ where !self.consumer.isDelegate: self.sink = .memory(Data())
         case .allow: self.sink = .delegate
-        case .becomeDownload: self.becomeDownload(response)
+        case .becomeDownload:
+            // Unlike a part, the whole response becomes a file as it is.
+            if self.multipart?.hasParts == false { self.multipart = nil }
+            self.becomeDownload(response)
         case .becomeStream:
             return self.perform(self.transfer.dispositionReceived(.becomeStream))
         }
@@ -107,11 +110,20 @@ extension TaskLoader {
     }
 
     private func startPulling() {
-        // A file pulls for itself.
-        if case .file = self.sink { return }
         let isPacedByDelegate = self.consumer.isDelegate || self.delegateReceivesContent
         let credit = isPacedByDelegate ? DeliveryWindow.limit : Int.max
-        if let multipart { multipart.responseAllowed(self, credit: credit) } else { self.pull(credit) }
+        if let multipart { return multipart.responseAllowed(self, credit: credit) }
+        // A file pulls for itself.
+        if case .file = self.sink { return }
+        self.pull(credit)
+    }
+
+    /// The part that became a download is complete. The parts that follow belong to no task any more.
+    fileprivate func partEnded() {
+        guard case .file = self.sink else { return }
+        self.multipart = nil
+        self.stopLoad()
+        self.finished()
     }
 
     // MARK: Content
@@ -205,7 +217,7 @@ extension TaskLoader {
     // MARK: Progress
 
     /// From any thread.
-    private func countReceived(_ count: Int) {
+    func countReceived(_ count: Int) {
         guard count > 0, !self.task.mutateIfUnobserved({ $0.bytesReceived += Int64(count) }) else { return }
         self.task.mutate(\.countOfBytesReceived) { $0.bytesReceived += Int64(count) }
         self.updateProgress()
@@ -364,6 +376,7 @@ final class MultipartSplitter {
     private let response: URLResponse
     /// Whether the disposition of the published response is known. The first is that of the whole response.
     private var isResponseAllowed = false
+    private(set) var hasParts = false
     private var isAtEnd = false
     private var hasCredit = false
     /// Bytes received that nobody pulls again: those before the parts, their heads and what is not parsed yet.
@@ -421,13 +434,17 @@ final class MultipartSplitter {
             switch event {
             case .partBegan(let fields):
                 self.isResponseAllowed = false
+                self.hasParts = true
                 loader.publish(self.part(fields))
                 if !self.isResponseAllowed { return false }
             case .content(let bytes):
                 self.overhead -= bytes.count
                 loader.deliver(Data(bytes), wireBytes: bytes.count)
+            case .partEnded:
+                loader.partEnded()
+                if loader.multipart == nil { return true }
             // Cameras end the stream without a final boundary: what arrived is valid.
-            case .partEnded, .finished, .violation: break
+            case .finished, .violation: break
             }
         }
         return true

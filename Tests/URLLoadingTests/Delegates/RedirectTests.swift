@@ -176,7 +176,7 @@ struct RedirectTests {
 
     private static let otherSchemes = [
         "ftp://127.0.0.1/", "file:///etc/passwd", "data:,secret", "javascript:1", "ssh://127.0.0.1/",
-        "myapp://callback?code=1", "myapp:callback",
+        "myapp://callback?code=1", "myapp:callback", "ws://127.0.0.1:9/", "wss://127.0.0.1:9/",
     ]
 
     @Test(arguments: Self.otherSchemes)

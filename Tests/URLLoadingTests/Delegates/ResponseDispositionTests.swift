@@ -51,6 +51,46 @@ struct ResponseDispositionTests {
         session.invalidateAndCancel()
     }
 
+    @Test func taskThatBecameADownloadIsCompleted() async throws {
+        let server = try await WebServer(["/": .head(200, ["Content-Length: 9"]).then(.send([1]), .hang)])
+        let recorder = self.answering(.becomeDownload)
+        let session = URLSession.test(recorder)
+        let task = session.dataTask(with: server.url())
+        let progress = task.progress
+        task.resume()
+        #expect(await recorder.log.has("became download"))
+        #expect(task.state == .completed && task.error == nil)
+        let download = try #require(recorder.notes.download)
+        #expect(download.state == .running && download.progress === progress)
+        // Of the old task no longer.
+        task.cancel()
+        #expect(download.state == .running)
+        progress.cancel()
+        let notes = try await recorder.end()
+        #expect((notes.error as? URLError)?.code == .cancelled && notes.completions == 1)
+        session.invalidateAndCancel()
+    }
+
+    /// The delegate's answer lets the task finish before the cancellation reaches it.
+    @Test func taskCancelledAfterItsDispositionFails() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let current = Outcome<URLSessionTask>()
+        var policies = Policies()
+        policies.response = { _, answer in
+            answer(.allow)
+            current.now?.cancel()
+        }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder)
+        let task = session.dataTask(with: server.url())
+        current.give(task)
+        task.resume()
+        let notes = try await recorder.end()
+        #expect((notes.error as? URLError)?.code == .cancelled && notes.completions == 1)
+        #expect((task.error as? URLError)?.code == .cancelled && task.state == .completed)
+        session.invalidateAndCancel()
+    }
+
     @Test func responseAfterAnUpgradeCanBecomeAStream() async throws {
         let gate = Gate()
         let server = try await WebServer([
@@ -129,6 +169,44 @@ struct ResponseDispositionTests {
         let notes = try await recorder.run(server.url())
         #expect(notes.error == nil && notes.data.count == count * size)
         #expect(notes.responses.filter { $0.mimeType == "image/x" }.count == count)
+    }
+
+    private static let mixed = ["Content-Type: multipart/x-mixed-replace; boundary=b"]
+
+    /// The server goes on with other parts. The part is longer than what is pulled in advance.
+    @Test func partOfMixedContentCanBecomeADownload() async throws {
+        let part = [UInt8](repeating: UInt8(ascii: "x"), count: 1_500_000)
+        let server = try await WebServer([
+            "/": .head(200, Self.mixed).then(
+                .send(Array("--b\r\nContent-Type: image/x\r\n\r\n".utf8) + part),
+                .send(Array("\r\n--b\r\nContent-Type: image/x\r\n\r\nnext".utf8)), .hang)
+        ])
+        var policies = Policies()
+        policies.response = { response, answer in answer(response.mimeType == "image/x" ? .becomeDownload : .allow) }
+        let recorder = DataRecorder(policies)
+        let notes = try await recorder.run(server.url())
+        #expect(notes.error == nil && notes.fileContent == Data(part) && notes.data.isEmpty)
+        #expect(notes.download?.response?.mimeType == "image/x" && notes.completions == 1)
+    }
+
+    /// The parts are in memory when the delegate decides.
+    @Test func lastPartOfMixedContentCanBecomeADownload() async throws {
+        let text = "--b\r\nContent-Type: text/plain\r\n\r\none\r\n--b\r\nContent-Type: image/x\r\n\r\ntwo\r\n--b--\r\n"
+        let server = try await WebServer(["/": .response(200, Self.mixed, text.utf8)])
+        var policies = Policies()
+        policies.response = { response, answer in answer(response.mimeType == "image/x" ? .becomeDownload : .allow) }
+        let recorder = DataRecorder(policies)
+        let notes = try await recorder.run(server.url())
+        #expect(notes.error == nil && notes.data == Data("one".utf8) && notes.fileContent == Data("two".utf8))
+    }
+
+    @Test func mixedContentAsAWholeCanBecomeADownload() async throws {
+        let part =
+            Array("--b\r\nContent-Type: image/x\r\n\r\n".utf8) + [UInt8](repeating: 7, count: 900_000) + [13, 10]
+        let content = part + part + Array("--b--\r\n".utf8)
+        let server = try await WebServer(["/": .response(200, Self.mixed, content)])
+        let notes = try await self.answering(.becomeDownload).run(server.url())
+        #expect(notes.error == nil && notes.fileContent == Data(content) && notes.responses.count == 1)
     }
 
     @Test func eachPartOfMixedContentHasAResponse() async throws {

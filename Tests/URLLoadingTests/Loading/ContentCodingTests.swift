@@ -56,6 +56,19 @@ struct ContentCodingTests {
         session.invalidateAndCancel()
     }
 
+    /// The last chunk is the checksum, which gives no content.
+    @Test func allBytesOfACodingAreCounted() async throws {
+        let coded = Coded.deflated(Array("Hello World!".utf8), .gzip)
+        let fields = ["Content-Encoding: gzip", "Transfer-Encoding: chunked"]
+        let pieces = [coded.dropLast(8), coded.suffix(8), []].map { Answer.chunk($0) }
+        let server = try await WebServer(["/": .head(200, fields).then(.send(Array(pieces.joined())))])
+        let session = URLSession.test()
+        let counted = Outcome<URLSessionTask>()
+        #expect(try await session.load(server.url()) { counted.give($0) }.text == "Hello World!")
+        #expect(counted.now?.countOfBytesReceived == Int64(coded.count))
+        session.invalidateAndCancel()
+    }
+
     @Test func emptyCodedResponseHasNoContent() async throws {
         let server = try await WebServer([
             "/": .head(204, ["Content-Encoding: gzip"]), "/empty": .response(200, ["Content-Encoding: gzip"], []),

@@ -89,4 +89,22 @@ struct RequestFieldTests {
         #expect(loaded.text == "taken" && loaded.error == nil)
         session.invalidateAndCancel()
     }
+
+    /// RFC 9110 §10.1.1.
+    @Test func refusedExpectationIsLeftOut() async throws {
+        let server = try await WebServer()
+        let expected = EventLog()
+        server.onHead("/") { request in
+            expected.add(request["Expect"] ?? "nothing")
+            return request["Expect"] == nil ? .text("taken") : .text("no", status: 417)
+        }
+        let session = URLSession.test()
+        let loaded = try await session.load(.to(server.url(), "PUT", ["Expect": "100-continue"], body: "a body"))
+        #expect(loaded.text == "taken" && expected.names == ["100-continue", "nothing"])
+        // It is the session's field, not the request's.
+        let other = URLSession.test { $0.httpAdditionalHeaders = ["Expect": "100-continue"] }
+        #expect(try await other.load(.to(server.url(), "PUT", body: "a body")).status == 417)
+        session.invalidateAndCancel()
+        other.invalidateAndCancel()
+    }
 }
