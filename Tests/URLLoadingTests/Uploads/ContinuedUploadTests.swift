@@ -166,11 +166,12 @@ struct ContinuedUploadTests {
     func uploadContinuesAfterAnyInterruption(_ interruption: Interruption) async throws {
         let upload = try await InterruptedUpload(
             interruptedBy: interruption.step,
-            configure: { if interruption == .stall { $0.timeoutIntervalForRequest = 0.5 } },
+            configure: { if interruption == .stall { $0.timeoutIntervalForRequest = 5 } },
             answers: Answer.continuing(at: 70_000))
         let notes = try await upload.run()
         #expect(notes.error == nil && notes.data == Data("done".utf8), "\(notes.error as Any)")
-        #expect(upload.parts == ["HEAD", "PATCH 70000"])
+        // On a slow machine the timeout may interrupt a further request.
+        #expect(upload.parts.last == "PATCH 70000" && Set(upload.parts) == ["HEAD", "PATCH 70000"])
     }
 
     @Test func challengedCreationForgetsItsResource() async throws {

@@ -183,14 +183,17 @@ struct ResumedUploadTests {
         #expect(error.code == .cancelled && error.uploadTaskResumeData == nil)
     }
 
+    /// The upload has resume data from its beginning, however slowly the server's answer arrives.
     @Test func resourceTimeoutEndsThePauses() async throws {
-        let closed = try ClosedPort()
-        let location = closed.url("/part").absoluteString
-        let upload = try await InterruptedUpload(
-            announcing: InterruptedUpload.announcement(9, at: location),
-            configure: { $0.timeoutIntervalForResource = 0.4 }, answers: { _ in .hang })
-        let error = try #require(try await upload.run().error as? URLError)
+        let upload = try await self.refused()
+        let data = try await upload.resumeData { $0.uploadTask(with: $1, from: Self.content) }
+        upload.server.on("/part", .head(503, ["Retry-After: 300"]))
+        let recorder = Recorder()
+        let session = URLSession.test(recorder) { $0.timeoutIntervalForResource = 2 }
+        session.uploadTask(withResumeData: data).resume()
+        let error = try #require(try await recorder.end().error as? URLError)
         #expect(error.code == .timedOut && error.uploadTaskResumeData != nil)
+        session.invalidateAndCancel()
     }
 
     @Test func taskOfAnInvalidSessionGivesNoResumeData() async throws {
