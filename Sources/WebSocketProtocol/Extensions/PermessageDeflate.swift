@@ -108,6 +108,14 @@ public struct PermessageDeflateParameters: Equatable, Sendable {
         }
     }
 
+    /// Whether a client can use this response to `offer`: as `satisfies(_:)`, but a server may keep its context although it was
+    /// asked not to. Tornado and Mojolicious do; it costs the client memory, and nothing fails.
+    func isUsable(for offer: PermessageDeflateOffer) -> Bool {
+        var offer = offer
+        offer.serverNoContextTakeover = false
+        return self.satisfies(offer)
+    }
+
     /// These parameters with the limits that the client announced in `offer`, which the response need not repeat
     /// (RFC 7692 §7.1.1.2 and §7.1.2.2).
     public func applyingClientLimits(of offer: PermessageDeflateOffer) -> PermessageDeflateParameters {
@@ -206,7 +214,8 @@ public enum ClientWindowOffer: Equatable, Sendable {
 public struct DeflatePolicy: Equatable, Sendable {
     /// Context takeover for our messages: smaller messages, but up to 256 KiB for each connection. Default: true.
     public var ownContextTakeover: Bool
-    /// Context takeover for the peer's messages: smaller messages, but up to 40 KiB for each connection. Default: true.
+    /// Context takeover for the peer's messages: smaller messages, but up to 40 KiB for each connection. Default: true. A
+    /// server may keep its context even if this is false.
     public var peerContextTakeover: Bool
     /// Base-2 logarithm of the largest window for our messages, 8 to 15. Default: 15. 8 costs as much as 9.
     public var ownWindowBits: Int
@@ -238,24 +247,17 @@ public struct DeflatePolicy: Equatable, Sendable {
 
     /// A client's offers in order of preference.
     ///
-    /// If a limit of the peer's window is not required, a further offer omits it, for servers that cannot limit theirs, and the
-    /// last one lets the server keep its context, for servers that can do nothing else.
+    /// If a limit of the peer's window is not required, a second offer omits it, for servers that cannot limit theirs. Without a
+    /// limit there is one offer: some servers accept each (libsoup), which no client may take for an answer.
     public var offers: [PermessageDeflateOffer] {
         let wanted = PermessageDeflateOffer(
             serverNoContextTakeover: !self.peerContextTakeover, clientNoContextTakeover: !self.ownContextTakeover,
             serverMaxWindowBits: self.peerWindowBits < 15 ? self.peerWindowBits : nil,
             clientWindow: self.ownWindowBits < 15 ? .limited(self.ownWindowBits) : .limitable)
-        var offers = [wanted]
+        guard wanted.serverMaxWindowBits != nil, !self.requiresPeerWindow else { return [wanted] }
         var fallback = wanted
-        if wanted.serverMaxWindowBits != nil, !self.requiresPeerWindow {
-            fallback.serverMaxWindowBits = nil
-            offers.append(fallback)
-        }
-        if wanted.serverNoContextTakeover {
-            fallback.serverNoContextTakeover = false
-            offers.append(fallback)
-        }
-        return offers
+        fallback.serverMaxWindowBits = nil
+        return [wanted, fallback]
     }
 
     /// A server's response to the first acceptable offer.

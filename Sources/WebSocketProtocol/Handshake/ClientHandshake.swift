@@ -130,7 +130,7 @@ public struct ClientHandshake: Equatable, Sendable {
         }
         guard accepted.count == 1 else { throw .repeatedExtension(first.name) }
         guard let parameters = PermessageDeflateParameters(first),
-            let offer = self.offers.first(where: { parameters.satisfies($0) })
+            let offer = self.offers.first(where: { parameters.isUsable(for: $0) })
         else { throw .illegalExtensionParameters(first.rendered) }
         return parameters.applyingClientLimits(of: offer)
     }

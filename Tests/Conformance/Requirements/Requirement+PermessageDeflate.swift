@@ -23,6 +23,11 @@ extension Requirement {
             "PermessageDeflateTests.responseIsMatchedWithItsOffer",
             "PermessageDeflateTests.everyAcceptedOfferIsAnswered"),
         .proven(
+            "RFC 7692 §7.1.1.1",
+            "A client can read the messages of a server that keeps its context against its request.",
+            by: "ClientHandshakeTests.serverMayKeepItsContextAgainstTheRequest",
+            "test_task_client.py::test_offered_parameters_of_the_client_bind_it_without_being_repeated"),
+        .proven(
             "RFC 7692 §7.1.1.2", "client_no_context_takeover has no value and may be asked for unasked.",
             by: "PermessageDeflateTests.malformedOfferIsDeclined",
             "PermessageDeflateTests.responseIsMatchedWithItsOffer"),

@@ -38,6 +38,23 @@ struct ClientHandshakeTests {
         #expect(agreement.deflate?.clientNoContextTakeover == true)
     }
 
+    @Test func serverMayKeepItsContextAgainstTheRequest() throws {
+        let policy = DeflatePolicy(ownContextTakeover: false, peerContextTakeover: false)
+        let handshake = ClientHandshake(authority: "h", target: "/", offers: policy.offers)
+        let response = Self.response(with: [("Sec-WebSocket-Extensions", "permessage-deflate")])
+        let agreed = try handshake.check(response, nonce: Self.nonce).get().deflate
+        #expect(agreed == PermessageDeflateParameters(clientNoContextTakeover: true))
+    }
+
+    /// libsoup accepts each offer, and an extension that is accepted twice fails the connection.
+    @Test func serverThatAcceptsEachOfferAcceptsOne() throws {
+        let policy = DeflatePolicy(ownContextTakeover: false, peerContextTakeover: false)
+        let handshake = ClientHandshake(authority: "h", target: "/", offers: policy.offers)
+        let accepted = policy.offers.compactMap { DeflatePolicy().accept($0)?.extensionElement.rendered }
+        let response = Self.response(with: [("Sec-WebSocket-Extensions", accepted.joined(separator: ", "))])
+        #expect(try handshake.check(response, nonce: Self.nonce).get().deflate?.serverNoContextTakeover == true)
+    }
+
     @Test(
         arguments: [
             ("example.com", nil, false, "example.com"), ("example.com", 80, false, "example.com"),
