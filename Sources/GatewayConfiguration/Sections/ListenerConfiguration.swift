@@ -239,10 +239,10 @@ package struct ProxyProtocolAcceptance: Sendable, Equatable {
         .value(
             "proxy-protocol", \.mode, .choice,
             """
-            Whether connections may begin with a PROXY protocol header, version 1 or 2, that names the client. \
-            `accept` uses the header of a trusted peer and treats all other bytes as data; a trusted peer that sends \
-            nothing for `handshake-timeout` is reset. `require` resets connections without a header or from another \
-            peer.
+            Whether connections may begin with a PROXY protocol header, version 1 or 2, of at most 4096 bytes, that \
+            names the client. `accept` uses the header of a trusted peer and treats all other bytes as data; a trusted \
+            peer that sends nothing for `handshake-timeout` is reset. `require` resets connections without a header or \
+            from another peer.
             """),
         .list(
             "proxy-protocol-trusted", \.trusted, .addressBlock, example: "[10.0.0.0/24]",
@@ -372,8 +372,8 @@ extension ListenerConfiguration: SettingsSection {
             "forwarding-trusted", \.trustedForwarders, .addressBlock, example: "[10.0.0.0/8]",
             """
             Peers whose `Forwarded` and `X-Forwarded-*` fields are extended towards WebSocket upstreams, the first from \
-            the others if it is missing; the fields of others are replaced. With a PROXY header, the client that it \
-            names counts as the peer.
+            the others if it is missing or malformed; the fields of others are replaced. With a PROXY header, the \
+            client that it names counts as the peer.
             """)
     ]
 

@@ -162,7 +162,10 @@ extension CompressionPolicy: SettingsSection {
             "Messages of fewer bytes are sent uncompressed; `0` compresses all."),
         .value(
             "context-takeover", \.keepsContext, .boolean,
-            "Keeps the compression's context between messages: smaller messages, but more memory per connection."),
+            """
+            Keeps the compression's context between messages: smaller messages, but more memory per connection. An endpoint \
+            may keep its own although `false` asks it not to, which costs up to 40 KiB for each of its connections.
+            """),
         .value(
             "window-bits", \.windowBits, .integer(9...15),
             "Window bits of our compressor. Fewer bits save memory, but messages are larger."),

@@ -226,7 +226,7 @@ package struct ResourceTemplate: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Passive check: when an endpoint is ejected. The last endpoint of an upstream is never ejected.
+/// Passive check: when an endpoint is ejected. If all endpoints of an upstream are, each may be chosen.
 package struct EjectionPolicy: Sendable, Equatable {
     /// `nil` never ejects.
     package var failures: Int? = 5
@@ -236,12 +236,15 @@ package struct EjectionPolicy: Sendable, Equatable {
         .orNone(
             "eject-failures", \.failures, .integer(1...1000),
             """
-            Consecutive failures (connecting, TLS, opening handshake) that eject an endpoint. `none` never ejects; the \
-            last endpoint of an upstream is never ejected.
+            Consecutive failures (connecting, TLS, opening handshake) after which an endpoint is ejected: it is not chosen \
+            while another is usable. One more failure after its return ejects it again. `none` never ejects.
             """),
         .value(
             "eject-duration", \.duration, .duration(.milliseconds(100) ... .seconds(86_400)),
-            "How long an endpoint stays ejected."),
+            """
+            How long an endpoint stays ejected; twice as long each further time without a success between, up to 16 times \
+            as long.
+            """),
     ]
 }
 
