@@ -16,8 +16,8 @@ package struct ProxyHeaderDecoder: Sendable {
     /// Longest header of version 2, its 16 fixed bytes included.
     package let limit: Int
 
-    /// - Parameter limit: at least 232, so that every address fits; 536 holds all addresses with some TLVs (§2.2).
-    package init(limit: Int = 536) {
+    /// - Parameter limit: at least 232, so that every address fits; 4096 holds TLVs with names and a certificate too (§2.2).
+    package init(limit: Int = 4096) {
         self.limit = max(limit, 16 + 216)
     }
 

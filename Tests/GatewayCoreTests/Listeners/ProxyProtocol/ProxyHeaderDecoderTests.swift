@@ -173,6 +173,23 @@ struct ProxyHeaderDecoderTests {
         #expect(Self.decode(Self.signature + rest) == .violation(violation))
     }
 
+    /// As of load balancers that pass a client's certificate on.
+    @Test func headerMayHaveTLVsUpTo4096Bytes() {
+        func header(_ length: Int) -> [UInt8] {
+            let value = length - 16 - 12 - 3
+            return Self.signature + [0x21, 0x11, UInt8((length - 16) >> 8), UInt8((length - 16) & 0xFF)]
+                + [192, 0, 2, 1, 198, 51, 100, 2, 0x12, 0x34, 0x01, 0xBB]
+                + [0x20, UInt8(value >> 8), UInt8(value & 0xFF)] + [UInt8](repeating: 0x61, count: value)
+        }
+        func decoded(_ bytes: [UInt8]) -> ProxyHeaderResult { bytes.withRawSpan { ProxyHeaderDecoder().decode($0) } }
+        let longest = header(4096)
+        #expect(decoded(longest.dropLast()) == .incomplete)
+        let known = ProxyHeader.proxied(
+            source: .ipv4(address: 0xC000_0201, port: 0x1234), destination: .ipv4(address: 0xC633_6402, port: 443))
+        #expect(decoded(longest) == .header(known, length: 4096))
+        #expect(decoded(Array(header(4097).prefix(16))) == .violation(.tooLong))
+    }
+
     @Test func everyFlippedBitOfACheckedHeaderIsNoticed() {
         guard let vector = Self.vectors.last else { return }
         for offset in 16..<vector.bytes.count {
