@@ -22,7 +22,9 @@ package struct ForwardedFields: Hashable, Sendable {
         var element = "for=\(Self.node(request.client));proto=\(scheme)"
         if let host { element += ";host=\(Self.quoted(host))" }
         let known = trusted ? request : ForwardedRequest(client: request.client, isSecure: request.isSecure, host: nil)
-        self.forwarded = Self.list(known.forwarded.isEmpty ? Self.elements(known) : known.forwarded, element)
+        // After a string without an end, our element would be a part of it.
+        let isExtended = !known.forwarded.isEmpty && known.forwarded.allSatisfy { Self.endsItsStrings($0) }
+        self.forwarded = Self.list(isExtended ? known.forwarded : Self.elements(known), element)
         let addresses = Self.list(known.forwardedFor, Self.address(request.client))
         self.forwardedFor = addresses.isEmpty ? nil : addresses
         self.forwardedProto = Self.first(known.forwardedProto) ?? scheme
@@ -46,10 +48,26 @@ package struct ForwardedFields: Hashable, Sendable {
         }
     }
 
-    /// RFC 7239 §6: an IPv6 address is written in brackets and quotes.
-    private static func node(_ client: SocketAddress) -> String {
+    /// RFC 7239 §6: an IPv6 address is written in brackets, and with them or a port in quotes.
+    /// - Parameter port: with its colon; empty for none.
+    private static func node(_ client: SocketAddress, port: String = "") -> String {
         guard let address = Self.address(client) else { return "unknown" }
-        return address.utf8.contains(UInt8(ascii: ":")) ? "\"[\(address)]\"" : address
+        return Self.quoted((address.utf8.contains(UInt8(ascii: ":")) ? "[\(address)]" : address) + port)
+    }
+
+    /// An element of `X-Forwarded-For`: an address. Some proxies add the client's port, and brackets to an IPv6 address.
+    private static func node(_ text: String) -> String {
+        if let address = SocketAddress(literal: text, port: 0) { return Self.node(address) }
+        var host = Substring(text).utf8
+        var port = ""
+        if let colon = host.lastIndex(of: UInt8(ascii: ":")), Decimal.port(host[colon...].dropFirst()) != nil {
+            port = String(Substring(host[colon...]))
+            host = host[..<colon]
+        }
+        let isBracketed = host.first == UInt8(ascii: "[") && host.last == UInt8(ascii: "]")
+        if isBracketed { host = host.dropFirst().dropLast() }
+        guard let address = SocketAddress(literal: String(Substring(host)), port: 0) else { return "unknown" }
+        return Self.node(address, port: port)
     }
 
     /// The elements of `Forwarded` that say the same as the other fields (RFC 7239 §7.4): an address for each proxy, and the
@@ -57,7 +75,7 @@ package struct ForwardedFields: Hashable, Sendable {
     private static func elements(_ known: ForwardedRequest) -> [String] {
         var elements = known.forwardedFor.filter { Self.isSendable($0) }
             .flatMap { FieldLines([FieldLine("X-Forwarded-For", $0)]).list("X-Forwarded-For") }
-            .map { "for=" + (SocketAddress(literal: $0, port: 0).map(Self.node) ?? "unknown") }
+            .map { "for=" + Self.node($0) }
         var first: [String] = elements.isEmpty ? [] : [elements.removeFirst()]
         if let scheme = Self.first(known.forwardedProto) { first.append("proto=\(Self.quoted(scheme))") }
         if let host = Self.first(known.forwardedHost) { first.append("host=\(Self.quoted(host))") }
@@ -68,8 +86,19 @@ package struct ForwardedFields: Hashable, Sendable {
         (lines.filter { Self.isSendable($0) } + (own.map { [$0] } ?? [])).joined(separator: ", ")
     }
 
+    /// The first of a list: each proxy of several may have added its own.
     private static func first(_ lines: [String]) -> String? {
-        lines.first { Self.isSendable($0) }
+        guard let line = lines.first(where: { Self.isSendable($0) }) else { return nil }
+        return FieldLines([FieldLine("X-Forwarded", line)]).list("X-Forwarded").first
+    }
+
+    private static func endsItsStrings(_ line: String) -> Bool {
+        var scanner = FieldValueScanner(line)
+        while !scanner.isAtEnd {
+            _ = scanner.text { $0 != UInt8(ascii: "\"") }
+            guard scanner.isAtEnd || scanner.quotedString() != nil else { return false }
+        }
+        return true
     }
 
     /// No line ends or other control characters (RFC 9110 §5.5).

@@ -59,6 +59,43 @@ struct ForwardedFieldsTests {
             ForwardedFields(request, trusted: false).forwarded == "for=192.0.2.7;proto=http;host=example.com")
     }
 
+    @Test(arguments: [
+        ("203.0.113.7:4711", "\"203.0.113.7:4711\""), ("[2001:db8::1]:4711", "\"[2001:db8::1]:4711\""),
+        ("[2001:db8::1]", "\"[2001:db8::1]\""), ("2001:db8::1", "\"[2001:db8::1]\""), ("203.0.113.7", "203.0.113.7"),
+        ("203.0.113.7:", "unknown"), ("203.0.113.7:65536", "unknown"), ("203.0.113.7:x", "unknown"),
+        ("[2001:db8::1]x", "unknown"), ("[2001:db8::1", "unknown"), ("name:80", "unknown"), ("unknown", "unknown"),
+    ])
+    func addressMayHaveThePortOfTheClient(_ text: String, _ node: String) {
+        var request = ForwardedRequest(client: Self.four, isSecure: false, host: nil)
+        request.forwardedFor = [text]
+        #expect(ForwardedFields(request, trusted: true).forwarded == "for=\(node), for=192.0.2.7;proto=http")
+        #expect(ForwardedFields(request, trusted: true).forwardedFor == "\(text), 192.0.2.7")
+    }
+
+    @Test func firstSchemeAndHostOfAListAreTheClients() {
+        var request = Self.request(Self.four, isSecure: false)
+        request.forwarded = []
+        request.forwardedFor = []
+        request.forwardedProto = ["https, http"]
+        request.forwardedHost = ["public.example,inner.example"]
+        #expect(
+            Self.text(ForwardedFields(request, trusted: true)) == [
+                "Forwarded: proto=https;host=public.example, for=192.0.2.7;proto=http;host=example.com",
+                "X-Forwarded-For: 192.0.2.7", "X-Forwarded-Proto: https", "X-Forwarded-Host: public.example",
+            ])
+    }
+
+    /// Ours would be a part of the string: an upstream would not know the client.
+    @Test(arguments: ["for=\"198.51.100.1", "for=\"a\\\"", "for=\"a\";host=\""])
+    func forwardedWithAStringWithoutAnEndIsReplaced(_ text: String) {
+        var request = Self.request(Self.four)
+        request.forwarded = ["for=198.51.100.2", text]
+        #expect(
+            ForwardedFields(request, trusted: true).forwarded
+                == "for=198.51.100.1;proto=http;host=public.example, for=10.0.0.1, "
+                + "for=192.0.2.7;proto=https;host=example.com")
+    }
+
     @Test func ipv6AddressesAndPortsAreQuoted() {
         let fields = ForwardedFields(
             ForwardedRequest(client: Self.six, isSecure: false, host: "example.com:8080"), trusted: true)
