@@ -62,8 +62,12 @@ enum JSONWebKeys {
             var keys: [Members] = []
             try value.readArray { (element) throws(JSONSyntaxError) in
                 var members = Members()
-                try element.readObject { (name, value) throws(JSONSyntaxError) in
-                    try self.read(name, &value, into: &members)
+                if element.nextKind() == .object {
+                    try element.readObject { (name, value) throws(JSONSyntaxError) in
+                        try self.read(name, &value, into: &members)
+                    }
+                } else {
+                    try element.skipValue()
                 }
                 keys.append(members)
             }
@@ -84,7 +88,13 @@ enum JSONWebKeys {
         } else if name == "key_ops", value.nextKind() == .array {
             if members.operations != nil { members.hasDuplicates = true }
             var operations: [String] = []
-            try value.readArray { (element) throws(JSONSyntaxError) in operations.append(try element.readString()) }
+            try value.readArray { (element) throws(JSONSyntaxError) in
+                if element.nextKind() == .string {
+                    operations.append(try element.readString())
+                } else {
+                    try element.skipValue()
+                }
+            }
             members.operations = operations
         } else {
             try value.skipValue()

@@ -90,6 +90,23 @@ struct TokenKeyTests {
         #expect(Self.problem(ExampleTokens.rsaKey.replacing("AQAB", with: "AQ"))?.contains("invalid numbers") == true)
     }
 
+    /// The products of such a point and any number are few: a signature by such a key is found by trying.
+    @Test(arguments: [
+        "00", "01", "ec" + String(repeating: "ff", count: 30) + "7f", "ed" + String(repeating: "ff", count: 30) + "7f",
+        "ee" + String(repeating: "ff", count: 30) + "7f",
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+    ])
+    func ed25519KeyOfSmallOrderIsRefused(_ hex: String) throws {
+        var key = try #require(Hexadecimal.bytes(hex))
+        key += [UInt8](repeating: 0, count: 32 - key.count)
+        for sign: UInt8 in [0, 0x80] {
+            key[31] = key[31] & 0x7F | sign
+            let text = #"{"kty":"OKP","crv":"Ed25519","x":"\#(SampleTokens.base64URL(key))"}"#
+            #expect(Self.problem(text)?.contains("invalid numbers") == true, "\(hex) \(sign)")
+        }
+    }
+
     @Test func keyForAnAlgorithmOfAnotherKindIsRefused() {
         let key = ExampleTokens.withClaims[2].key.dropLast()
         #expect(Self.problem(key + #","alg":"ES256"}"#) == nil)
@@ -119,6 +136,17 @@ struct TokenKeyTests {
         #expect(set.ignored == ["key “s”: is a secret, which is accepted from a file only"])
         #expect(set.refused.count == 1)
         #expect(throws: TokenKeyProblem.self) { try TokenKeySet.read(file: Array(text.utf8)) }
+    }
+
+    /// RFC 7517 §5: a set may have keys that another reader understands.
+    @Test func keysOfOtherFormsDoNotStopTheOthers() throws {
+        let other = ExampleTokens.withClaims[2].key.dropLast()
+        for key in ["\(other),\"key_ops\":[5]}", "5", "[]", "null", #"{"kty":5}"#] {
+            let set = try TokenKeySet.read(file: Array(#"{"keys":[\#(key),\#(ExampleTokens.rsaKey)]}"#.utf8))
+            #expect(set.keys.map(\.algorithms).count == 1, "\(key)")
+            #expect(set.ignored.count == 1 && set.ignored[0].hasPrefix("key 1: is "), "\(set.ignored)")
+        }
+        #expect(Self.problem("\(other),\"key_ops\":[5,\"verify\"]}") == nil)
     }
 
     @Test func numberAndSizeOfKeysAreLimited() {

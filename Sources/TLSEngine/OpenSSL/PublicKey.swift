@@ -97,7 +97,7 @@ package final class PublicKey: Sendable {
                 .unreadableCredentials, reasons: ["is a key of a kind other than RSA, P-256, P-384, P-521 and Ed25519"])
         }
         self.kind = kind
-        guard unsafe Self.isValid(key) else {
+        guard unsafe Self.isValid(key), unsafe kind != .ed25519 || !Self.hasSmallOrder(key) else {
             throw ErrorQueue.failure(.unreadableCredentials, "is a public key with invalid numbers")
         }
     }
@@ -127,6 +127,32 @@ package final class PublicKey: Sendable {
         let context = unsafe EVP_PKEY_CTX_new_from_pkey(nil, key, nil)
         defer { unsafe EVP_PKEY_CTX_free(context) }
         return unsafe context != nil && EVP_PKEY_public_check(context) == 1
+    }
+
+    /// The y of the points on Ed25519's curve whose order is 8 or less, 0 and 1 also as numbers beyond the field's (RFC 8032
+    /// §5.1.3).
+    private static let smallOrders: [[UInt8]] =
+        [0x00, 0x01].map { [$0] + [UInt8](repeating: 0, count: 31) }
+        + [0xEC, 0xED, 0xEE].map { [$0] + [UInt8](repeating: 0xFF, count: 30) + [0x7F] }
+        + [
+            [
+                0x26, 0xE8, 0x95, 0x8F, 0xC2, 0xB2, 0x27, 0xB0, 0x45, 0xC3, 0xF4, 0x89, 0xF2, 0xEF, 0x98, 0xF0,
+                0xD5, 0xDF, 0xAC, 0x05, 0xD3, 0xC6, 0x33, 0x39, 0xB1, 0x38, 0x02, 0x88, 0x6D, 0x53, 0xFC, 0x05,
+            ],
+            [
+                0xC7, 0x17, 0x6A, 0x70, 0x3D, 0x4D, 0xD8, 0x4F, 0xBA, 0x3C, 0x0B, 0x76, 0x0D, 0x10, 0x67, 0x0F,
+                0x2A, 0x20, 0x53, 0xFA, 0x2C, 0x39, 0xCC, 0xC6, 0x4E, 0xC7, 0xFD, 0x77, 0x92, 0xAC, 0x03, 0x7A,
+            ],
+        ]
+
+    /// Whether anyone can compute signatures that an Ed25519 key accepts.
+    private static func hasSmallOrder(_ key: OpaquePointer) -> Bool {
+        var bytes = [UInt8](repeating: 0, count: 32)
+        var count = bytes.count
+        guard unsafe EVP_PKEY_get_raw_public_key(key, &bytes, &count) == 1, count == bytes.count else { return true }
+        // The highest bit is the sign of x.
+        bytes[31] &= 0x7F
+        return Self.smallOrders.contains(bytes)
     }
 
     /// Whether `signature` is one of `message` by this key's owner.
