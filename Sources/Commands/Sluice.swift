@@ -80,17 +80,18 @@ extension Sluice {
     package static func main() {
         // Before anything opens a descriptor.
         StandardDescriptors.open()
-        guard !CommandLine.arguments.isEmpty else {
+        let arguments = ProgramArguments()
+        guard !arguments.all.isEmpty else {
             ErrorReporter.print("sluice: the arguments cannot be read from /proc/self/cmdline; mount /proc")
             self.exit(withError: ExitStatus.systemError)
         }
-        if let position = ProgramArguments.firstInvalidPosition {
+        if let position = arguments.firstInvalidPosition {
             let remedy = "write it in UTF-8, and rename a file whose name is not"
             ErrorReporter.print("sluice: argument \(position) is not valid UTF-8; \(remedy)")
             self.exit(withError: ExitStatus.usage)
         }
         do {
-            var command = try self.parseAsRoot()
+            var command = try self.parseAsRoot(Array(arguments.all.dropFirst()))
             if let lasting = command as? any AsyncParsableCommand { self.start(lasting) }
             try command.run()
         } catch {
@@ -140,7 +141,7 @@ extension Sluice {
     }
 
     private static func end(with error: any Error) -> Never {
-        let code = self.report(error, of: Array(CommandLine.arguments.dropFirst()))
+        let code = self.report(error, of: Array(ProgramArguments().all.dropFirst()))
         ProcessOutput.flush()
         self.exit(withError: ExitCode(code))
     }

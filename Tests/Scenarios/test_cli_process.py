@@ -94,6 +94,17 @@ def test_an_argument_that_is_not_utf8_exits_64(words, position):
     assert got.stderr.startswith(b"sluice: argument %d is not valid UTF-8; " % position), got
 
 
+def test_arguments_are_found_although_a_library_changed_the_environment(tmp_path):
+    source, library = tmp_path / "changing.c", tmp_path / "changing.so"
+    source.write_text(
+        '#include <stdlib.h>\n__attribute__((constructor)) static void change(void) { setenv("CHANGED", "1", 1); }\n')
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True, timeout=seconds(60))
+    got = subprocess.run(
+        [BINARY, "check", "--config", "/nowhere.yaml"], capture_output=True, timeout=seconds(30), check=False,
+        env={**os.environ, "LD_PRELOAD": str(library)})
+    assert got.returncode == 78 and got.stderr == b"/nowhere.yaml: no such file\n", got
+
+
 def test_an_argument_may_have_any_character(tmp_path):
     name = tmp_path / "\N{REPLACEMENT CHARACTER}\N{LATIN SMALL LETTER E WITH ACUTE}\N{GRINNING FACE}.yaml"
     got = subprocess.run([BINARY, "check", "--config", name], capture_output=True, timeout=seconds(30), check=False)

@@ -370,7 +370,7 @@ private enum Announcement {
 
     /// Example commands for the built-in configuration.
     private static func firstSteps(_ web: Gateway.BoundListener) -> [String] {
-        let program = CommandLine.arguments.first ?? "sluice"
+        let program = ProgramArguments().all.first ?? "sluice"
         return [
             "",
             "open http://\(web.address)/ in a browser, or try, each in a separate terminal:",

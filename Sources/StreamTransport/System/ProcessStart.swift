@@ -11,15 +11,22 @@ package enum StandardDescriptors {
     }
 }
 
-/// The arguments of the process, as bytes.
-package enum ProgramArguments {
-    /// Position of the first argument that is not valid UTF-8, which `CommandLine.arguments` replaces silently; the first
-    /// after the program's name has position 1. `nil` if all are valid.
-    package static var firstInvalidPosition: Int? {
-        guard CommandLine.argc > 1 else { return nil }
-        return (1..<Int(CommandLine.argc)).first { position in
-            guard let argument = unsafe CommandLine.unsafeArgv[position] else { return false }
-            return unsafe String(validatingCString: argument) == nil
+/// The arguments of the process.
+package struct ProgramArguments {
+    /// The program's name first; invalid UTF-8 is replaced. Empty where the system does not say.
+    package let all: [String]
+    /// Position of the first argument that is not valid UTF-8; the first after the program's name has position 1. `nil` if
+    /// all are valid.
+    package let firstInvalidPosition: Int?
+
+    /// Of this process. `CommandLine` has none where a library that was loaded first has changed the environment (setenv).
+    package init() {
+        let text = (try? SystemFile.read("/proc/self/cmdline", limit: 1 << 24)) ?? []
+        // proc(5): each argument ends with a zero byte.
+        let arguments = text.split(separator: 0, omittingEmptySubsequences: false).dropLast()
+        self.all = arguments.map { String(decoding: $0, as: UTF8.self) }
+        self.firstInvalidPosition = arguments.indices.dropFirst().first {
+            String(validating: arguments[$0], as: UTF8.self) == nil
         }
     }
 }
