@@ -29,14 +29,14 @@ package final class DaemonLink: @unchecked Sendable {  // `machine` is used on t
         start: @escaping @Sendable () -> DaemonLinkFailure?
     ) {
         self.loop = loop
-        self.machine = LinkMachine(on: loop, socket: folders.socket, hello: .session(attachment), start: start)
+        self.machine = LinkMachine(on: loop, folders: folders, hello: .session(attachment), start: start)
     }
 
     /// A connection that takes no session.
     package init(observing folders: TransferFolders, on loop: Loop, start: @escaping @Sendable () -> DaemonLinkFailure?)
     {
         self.loop = loop
-        self.machine = LinkMachine(on: loop, socket: folders.socket, hello: .observer, start: start)
+        self.machine = LinkMachine(on: loop, folders: folders, hello: .observer, start: start)
     }
 
     /// Attaches, and waits for that at most `timeout`. Must not be called on the loop.
@@ -159,7 +159,7 @@ private final class LinkMachine {
     private static let startInterval = Duration.milliseconds(150)
 
     private let loop: Loop
-    private let socket: String
+    private let folders: TransferFolders
     private var hello: Hello
     private let start: @Sendable () -> DaemonLinkFailure?
     private let timer = LoopTimer()
@@ -174,9 +174,11 @@ private final class LinkMachine {
     private var pending: [Pending] = []
     private var lastNumber = 0
 
-    init(on loop: Loop, socket: String, hello: Hello, start: @escaping @Sendable () -> DaemonLinkFailure?) {
+    init(
+        on loop: Loop, folders: TransferFolders, hello: Hello, start: @escaping @Sendable () -> DaemonLinkFailure?
+    ) {
         self.loop = loop
-        self.socket = socket
+        self.folders = folders
         self.hello = hello
         self.start = start
     }
@@ -196,14 +198,19 @@ private final class LinkMachine {
 
     private func connect() {
         guard case .connecting(let deadline) = self.state else { return }
-        switch self.loop.system.connect(.unix(path: self.socket)) {
+        switch self.loop.system.connect(.unix(path: self.folders.socket)) {
         case .success(let descriptor): self.connected(descriptor, until: deadline)
         case .failure(let error):
-            if error == .nameTooLong { return self.fail(.unreachable("the path \(self.socket) is too long")) }
-            if self.loop.now >= deadline { return self.fail(.unreachable(error.description)) }
+            if error == .nameTooLong { return self.fail(.unreachable("the path \(self.folders.socket) is too long")) }
+            if self.loop.now >= deadline { return self.fail(self.unreachable("\(error)")) }
             if error == .noSuchFile || error == .refused { self.startDaemon() }
             self.tryLater()
         }
+    }
+
+    /// A daemon that was started says in its log why it does not serve.
+    private func unreachable(_ reason: String) -> DaemonLinkFailure {
+        .unreachable(self.lastStart == nil ? reason : "\(reason); see its log \(self.folders.log)")
     }
 
     private func tryLater() {
@@ -336,7 +343,7 @@ private final class LinkMachine {
         case .attaching(_, let deadline):
             self.state = .connecting(until: deadline)
             if self.loop.now >= deadline {
-                self.fail(.unreachable("it closes the connection"))
+                self.fail(self.unreachable("it closes the connection"))
             } else {
                 self.tryLater()
             }
@@ -376,7 +383,7 @@ extension LinkMachine: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
         switch self.state {
         case .connecting: self.connect()
-        case .attaching: self.fail(.unreachable("it did not answer in time"))
+        case .attaching: self.fail(self.unreachable("it did not answer in time"))
         case .idle, .attached, .closed: break
         }
     }

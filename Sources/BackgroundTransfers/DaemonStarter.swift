@@ -18,8 +18,8 @@ package enum DaemonStarter {
         guard FileManager.default.isExecutableFile(atPath: executable) else {
             return .cannotStart("Background sessions need the program sluice, but \(executable) cannot be executed.")
         }
-        guard TransferFolders.create(folders.state) else {
-            return .cannotStart("\(folders.state) cannot be created, or is open to other users.")
+        if let problem = TransferFolders.create(folders.state) {
+            return .cannotStart("\(folders.state) \(problem).")
         }
         let process = Process()
         process.executableURL = URL(fileURLWithPath: executable)
@@ -43,10 +43,9 @@ package enum DaemonStarter {
             .first { $0.hasPrefix("/") && FileManager.default.isExecutableFile(atPath: $0) }
     }
 
-    /// Appends to `transferd.log` in the state folder, which begins anew above 1 MiB.
+    /// Appends to the log, which begins anew above 1 MiB.
     private static func logFile(_ folders: TransferFolders) -> FileHandle? {
-        let path = "\(folders.state)/transferd.log"
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        let descriptor = open(folders.log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { return nil }
         let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         var status = stat()

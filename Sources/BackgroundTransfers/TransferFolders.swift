@@ -1,4 +1,5 @@
 import Foundation
+import StreamTransport
 
 /// Where the daemon of a user has its socket, its journal and its files (XDG Base Directory Specification).
 package struct TransferFolders: Hashable, Sendable {
@@ -32,6 +33,8 @@ package struct TransferFolders: Hashable, Sendable {
     /// Locked by the daemon that runs.
     package var lock: String { "\(self.runtime)/transferd.lock" }
     package var journal: String { "\(self.state)/transfers.sqlite" }
+    /// What a daemon says that a program started.
+    package var log: String { "\(self.state)/transferd.log" }
     package var transfers: String { "\(self.state)/transfers" }
 
     /// The files of one session. The name is made of the identifier's bytes, so that no identifier leaves the folder.
@@ -72,15 +75,20 @@ package struct TransferFolders: Hashable, Sendable {
     }
 
     /// Creates a folder that only the user can enter.
-    /// - Returns: whether it is there, the user's own, and closed to others.
-    package static func create(_ path: String) -> Bool {
-        let files = FileManager.default
-        try? files.createDirectory(
-            atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        var status = stat()
-        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid() else {
-            return false
+    /// - Returns: `nil` if it is there, the user's own, and closed to others; else why not, in words that follow its path.
+    package static func create(_ path: String) -> String? {
+        var reason: String?
+        do {
+            try FileManager.default.createDirectory(
+                atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        } catch {
+            let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? POSIXError
+            reason = cause.map { "\(SystemError($0.code.rawValue))" } ?? error.localizedDescription
         }
-        return status.st_mode & 0o077 == 0 || chmod(path, 0o700) == 0
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return "cannot be created: \(reason ?? "it is gone")" }
+        guard status.st_mode & S_IFMT == S_IFDIR else { return "is not a folder" }
+        guard status.st_uid == geteuid() else { return "belongs to another user" }
+        return status.st_mode & 0o077 == 0 || chmod(path, 0o700) == 0 ? nil : "is open to other users"
     }
 }

@@ -15,6 +15,7 @@ typedef struct {
     int (*close)(sluice_sqlite *);
     int (*busy_timeout)(sluice_sqlite *, int);
     const char *(*error_text)(sluice_sqlite *);
+    int (*error_code)(sluice_sqlite *);
     int (*execute)(sluice_sqlite *, const char *, void *, void *, char **);
     int (*prepare)(sluice_sqlite *, const char *, int, sluice_sqlite_statement **, const char **);
     int (*bind_integer)(sluice_sqlite_statement *, int, int64_t);
@@ -54,6 +55,7 @@ static inline const char *sluice_sqlite_load(sluice_sqlite_functions *sqlite, co
         {"sqlite3_close_v2", (void **)&sqlite->close},
         {"sqlite3_busy_timeout", (void **)&sqlite->busy_timeout},
         {"sqlite3_errmsg", (void **)&sqlite->error_text},
+        {"sqlite3_extended_errcode", (void **)&sqlite->error_code},
         {"sqlite3_exec", (void **)&sqlite->execute},
         {"sqlite3_prepare_v2", (void **)&sqlite->prepare},
         {"sqlite3_bind_int64", (void **)&sqlite->bind_integer},

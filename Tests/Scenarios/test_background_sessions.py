@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from support import gateway, units
+from support import container, gateway, units
 from support.background import Background, HeldOrigin
 from support.deadlines import Lines, eventually, seconds, sized
 from support.programs import find
@@ -374,6 +374,36 @@ def test_peers_that_send_anything_do_not_harm_the_daemon(background, held):
     lines = background.finish(program)
     assert any(line.startswith("completed 1 one 200 0") for line in lines), lines
     assert background.daemon == number
+
+
+def test_journal_that_cannot_be_read_is_named_with_the_log_and_a_remedy(background):
+    (background.state / "sluice").mkdir(mode=0o700)
+    journal = background.state / "sluice" / "transfers.sqlite"
+    journal.write_bytes(b"no database" * 1000)
+    failed = background.sluice("transfers", code=69, within=60)
+    assert f"; see its log {background.state}/sluice/transferd.log" in failed, failed
+    assert f"sluice: {journal}: file is not a database; move it away" in background.daemon_log()
+
+
+def test_full_disk_fails_its_download_and_the_daemon_goes_on(background, tmp_path):
+    if not container.Root.possible():
+        pytest.skip("this system allows no mount namespaces")
+    held = HeldOrigin(random.Random(3).randbytes(8 << 20))
+    held.release()
+    # A small disk for journal and files, which the program and the daemon that it starts see.
+    script = 'mount -t tmpfs -o size=4m,mode=700 none "$0" && exec "$@"'
+    background.wrapper = [*container.Root.apart(), find("bash"), "-c", script, str(background.state)]
+    small = tmp_path / "small"
+    small.write_bytes(b"small")
+    words = ["silent", "label", "large", "download", f"{held.base}/file", "collect", 1]
+    try:
+        for number in range(3):
+            words += ["label", f"sent-{number}", "upload", small, f"{held.base}/upload/{number}", "collect", number + 2]
+        lines = background.run(SESSION, *words, within=120)
+        assert any(line.startswith("completed 1 large ") and "The disk is full." in line for line in lines), lines
+        assert all(held.uploads[f"/upload/{number}"] == b"small" for number in range(3)), lines
+    finally:
+        held.end()
 
 
 @pytest.mark.parametrize("program, text", [

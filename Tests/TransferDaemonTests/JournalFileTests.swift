@@ -1,6 +1,7 @@
 import BackgroundTransfers
 import Foundation
 import SQLiteStorage
+import Synchronization
 import Testing
 import TransferDaemon
 
@@ -62,11 +63,72 @@ struct JournalFileTests {
         #expect(throws: SQLiteFailure.self) { try JournalFile(self.path) }
     }
 
-    @Test func damagedFileIsAnError() throws {
+    @Test func damagedFileIsNamedWithARemedy() throws {
         defer { self.removeFolder() }
         try Data("this is no database, whatever its name says".utf8).write(to: URL(filePath: self.path))
-        #expect(throws: SQLiteFailure.self) { try JournalFile(self.path) }
-        #expect(throws: SQLiteFailure.self) { try JournalFile("\(self.folder)/none/transfers.sqlite") }
+        let damaged = #expect(throws: SQLiteFailure.self) { try JournalFile(self.path) }
+        #expect(
+            damaged?.description == "\(self.path): file is not a database; move it away to begin with an empty one")
+        let path = "\(self.folder)/none/transfers.sqlite"
+        let missing = #expect(throws: SQLiteFailure.self) { try JournalFile(path) }
+        #expect(
+            missing?.description
+                == "\(path): unable to open database file; check the permissions of the file and its folder")
+    }
+
+    @Test func completeFileIsOpenedWithoutWriting() throws {
+        defer { self.removeFolder() }
+        let file = try JournalFile(self.path)
+        #expect(file.isNew)
+        try file.write(Self.rows)
+        // Changes when another connection has written.
+        let observer = try SQLiteDatabase(self.path)
+        func version() throws -> SQLiteValue? {
+            var version: SQLiteValue?
+            try observer.run("PRAGMA data_version", row: { version = $0[0] }, columns: [.integer])
+            return version
+        }
+        let before = try version()
+        let other = try JournalFile(self.path)
+        #expect(try !other.isNew && other.read() == Self.rows)
+        #expect(try version() == before)
+        try file.write([.removeTransfer(session: "s", task: 1)])
+        #expect(try version() != before)
+    }
+
+    @Test func folderThatCannotBeUsedIsReportedWithTheReason() throws {
+        defer { self.removeFolder() }
+        let file = "\(self.folder)/file"
+        #expect(FileManager.default.createFile(atPath: file, contents: nil))
+        func failure(_ runtime: String) -> DaemonProcess.Failure? {
+            let folders = TransferFolders(runtime: runtime, state: self.folder)
+            return #expect(throws: DaemonProcess.Failure.self) { try DaemonProcess.run(folders, DaemonSettings()) }
+        }
+        #expect(failure(file)?.description == "\(file) is not a folder")
+        #expect(failure("\(file)/r")?.description == "\(file)/r cannot be created: Not a directory")
+    }
+
+    @Test(arguments: [true, false])
+    func emptyJournalIsReportedIfThereAreFiles(_ hasFiles: Bool) throws {
+        defer { self.removeFolder() }
+        let folders = TransferFolders(runtime: "\(self.folder)/r", state: "\(self.folder)/s")
+        if hasFiles {
+            let session = folders.session("s")
+            try FileManager.default.createDirectory(atPath: session, withIntermediateDirectories: true)
+            #expect(FileManager.default.createFile(atPath: "\(session)/1.content", contents: Data("x".utf8)))
+        }
+        let lines = Mutex<[String]>([])
+        var settings = DaemonSettings()
+        settings.idleLimit = .milliseconds(1)
+        settings.log = { line in lines.withLock { $0.append(line) } }
+        #expect(try DaemonProcess.run(folders, settings) == .ended)
+        let report =
+            "journal \(folders.journal): it was missing or empty, but there are files in \(folders.transfers): the "
+            + "transfers that they belong to are lost; start them again in their programs"
+        #expect(lines.withLock(\.self) == (hasFiles ? [report] : []))
+        // Once.
+        #expect(try DaemonProcess.run(folders, settings) == .ended)
+        #expect(lines.withLock(\.count) == (hasFiles ? 1 : 0))
     }
 
     /// Damages one row of each kind, in different ways.

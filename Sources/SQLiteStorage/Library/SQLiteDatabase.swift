@@ -11,6 +11,7 @@ package final class SQLiteDatabase {
     /// How long another process may hold the lock, in milliseconds.
     private static let busyTimeout: Int32 = 5000
 
+    private let path: String
     private let sqlite: sluice_sqlite_functions
     private let database: OpaquePointer
     /// Prepared statements by their text: those of the program's few constant strings.
@@ -29,10 +30,11 @@ package final class SQLiteDatabase {
         var database: OpaquePointer?
         let status = unsafe functions.open(path, &database, Int32(SLUICE_SQLITE_OPEN_FLAGS), nil)
         guard status == Int32(SLUICE_SQLITE_OK), let database = unsafe database else {
-            let text = unsafe database.flatMap { unsafe functions.error_text($0) }.map { unsafe String(cString: $0) }
+            let failure = unsafe Self.failure(path, functions, database, status)
             _ = unsafe functions.close(database)
-            throw SQLiteFailure("\(path): \(text ?? "code \(status)")")
+            throw failure
         }
+        self.path = path
         self.sqlite = functions
         unsafe self.database = database
         _ = unsafe functions.busy_timeout(database, Self.busyTimeout)
@@ -45,15 +47,23 @@ package final class SQLiteDatabase {
         _ = unsafe self.sqlite.close(self.database)
     }
 
-    private func failure(_ text: String) -> SQLiteFailure {
-        let reason = unsafe self.sqlite.error_text(self.database).map { unsafe String(cString: $0) }
-        return SQLiteFailure("\(text): \(reason ?? "unknown error")")
+    private func failure() -> SQLiteFailure {
+        unsafe Self.failure(self.path, self.sqlite, self.database, 0)
+    }
+
+    /// - Parameter status: the code of the failure if there is no `database`.
+    private static func failure(
+        _ path: String, _ sqlite: sluice_sqlite_functions, _ database: OpaquePointer?, _ status: Int32
+    ) -> SQLiteFailure {
+        let text = unsafe database.flatMap { unsafe sqlite.error_text($0) }.map { unsafe String(cString: $0) }
+        let code = unsafe database.map { unsafe sqlite.error_code($0) } ?? status
+        return SQLiteFailure("\(path): \(text ?? "code \(code)")", remedy: SQLiteFailure.remedy(code))
     }
 
     /// Runs statements without parameters and results.
     package func execute(_ sql: String) throws(SQLiteFailure) {
         guard unsafe self.sqlite.execute(self.database, sql, nil, nil, nil) == Int32(SLUICE_SQLITE_OK) else {
-            throw self.failure(sql)
+            throw self.failure()
         }
     }
 
@@ -83,7 +93,7 @@ package final class SQLiteDatabase {
         }
         for (index, value) in values.enumerated() {
             guard unsafe self.bind(value, to: statement, at: Int32(index) + 1) == Int32(SLUICE_SQLITE_OK) else {
-                throw self.failure(sql)
+                throw self.failure()
             }
         }
         while true {
@@ -91,7 +101,7 @@ package final class SQLiteDatabase {
             case Int32(SLUICE_SQLITE_DONE): return
             case Int32(SLUICE_SQLITE_ROW):
                 row(columns.enumerated().map { unsafe self.column($0.element, Int32($0.offset), of: statement) })
-            default: throw self.failure(sql)
+            default: throw self.failure()
             }
         }
     }
@@ -115,7 +125,7 @@ package final class SQLiteDatabase {
         var statement: OpaquePointer?
         guard unsafe self.sqlite.prepare(self.database, sql, -1, &statement, nil) == Int32(SLUICE_SQLITE_OK),
             let statement = unsafe statement
-        else { throw self.failure(sql) }
+        else { throw self.failure() }
         self.statements[sql] = unsafe Statement(statement)
         return unsafe statement
     }

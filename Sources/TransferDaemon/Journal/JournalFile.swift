@@ -8,6 +8,8 @@ package final class JournalFile {
     private static let version: Int64 = 1
 
     private let database: SQLiteDatabase
+    /// Whether the file was missing or empty.
+    package let isNew: Bool
 
     /// Opens or creates the file.
     /// - Throws: also if another version of the daemon made it.
@@ -18,8 +20,11 @@ package final class JournalFile {
             "PRAGMA user_version", row: { if case .integer(let number) = $0[0] { version = number } },
             columns: [.integer])
         guard version == 0 || version == Self.version else {
-            throw SQLiteFailure("\(path): made by another version of the daemon (\(version), not \(Self.version))")
+            throw SQLiteFailure(
+                "\(path): made by another version of the daemon (\(version), not \(Self.version))",
+                remedy: "update sluice, or move the file away to begin with an empty one")
         }
+        self.isNew = version == 0
         try self.database.execute(
             """
             CREATE TABLE IF NOT EXISTS session (name BLOB PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
@@ -28,8 +33,9 @@ package final class JournalFile {
             CREATE TABLE IF NOT EXISTS message (
                 session BLOB, sequence INTEGER, record BLOB NOT NULL, PRIMARY KEY (session, sequence)) WITHOUT ROWID;
             CREATE TABLE IF NOT EXISTS unreadable (kind TEXT, session BLOB, number INTEGER, record BLOB, reason TEXT);
-            PRAGMA user_version = \(Self.version);
             """)
+        // A file that is complete is opened without writing: that works on a full disk, too.
+        if self.isNew { try self.database.execute("PRAGMA user_version = \(Self.version)") }
     }
 
     /// Writes all changes, or none, and waits until they are on the disk.

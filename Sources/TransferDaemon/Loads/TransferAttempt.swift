@@ -216,7 +216,13 @@ final class TransferAttempt: @unchecked Sendable {  // See above.
         if isFull {
             failure.cancelledReason = URLError.BackgroundTaskCancelledReason.insufficientSystemResources.rawValue
         }
-        self.failure = .failed(failure, isTransient: TransientErrors.contains(error))
+        let isTransient = TransientErrors.contains(error)
+        // Nothing continues it. Removed before the end is reported: the journal may need the space on the disk.
+        if !isTransient {
+            self.file = nil
+            _ = unlink("\(self.folder)/\(self.name)")
+        }
+        self.failure = .failed(failure, isTransient: isTransient)
     }
 
     private func finished(_ response: TransferResponse?) -> AttemptEnd {

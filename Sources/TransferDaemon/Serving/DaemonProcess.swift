@@ -8,14 +8,14 @@ import Synchronization
 package enum DaemonProcess {
     package enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
         /// A folder cannot be used.
-        case folder(String)
+        case folder(String, problem: String)
         case socket(SystemError, path: String)
         case journal(SQLiteFailure)
         case system(SystemError)
 
         package var description: String {
             switch self {
-            case .folder(let path): "\(path) cannot be created, or is open to other users"
+            case .folder(let path, let problem): "\(path) \(problem)"
             case .socket(.notSocket, let path): "cannot listen at \(path): the file exists and is not a socket"
             case .socket(let error, let path): "cannot listen at \(path): \(error)"
             case .journal(let failure): failure.description
@@ -37,7 +37,7 @@ package enum DaemonProcess {
         _ folders: TransferFolders, _ settings: DaemonSettings, began: @escaping @Sendable () -> Void = {}
     ) throws(Failure) -> Outcome {
         for folder in [folders.runtime, folders.state, folders.transfers] {
-            guard TransferFolders.create(folder) else { throw .folder(folder) }
+            if let problem = TransferFolders.create(folder) { throw .folder(folder, problem: problem) }
         }
         guard let lock = try self.lock(folders.lock) else { return .alreadyRunning }
         defer { _ = close(lock) }

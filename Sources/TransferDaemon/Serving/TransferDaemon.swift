@@ -75,6 +75,11 @@ package final class TransferDaemon {
             self.listener = try SocketListener(
                 .unix(path: self.folders.socket), options: options, on: self.loop, owner: self)
         }
+        if self.file.isNew, UnusedFiles.exist(in: self.folders) {
+            self.log(
+                "journal \(self.folders.journal): it was missing or empty, but there are files in \(self.folders.transfers): "
+                    + "the transfers that they belong to are lost; start them again in their programs")
+        }
         for row in self.unreadable.prefix(Self.loggedRowLimit) {
             self.log("journal \(self.folders.journal): \(row)")
         }
@@ -154,8 +159,8 @@ package final class TransferDaemon {
         guard self.commit(), let session = self.journal.sessions[name] else { return }
         self.loads[name]?.permit(attachment.settings.permittedTargets)
         let folder = self.folders.session(name)
-        guard TransferFolders.create(folder) else {
-            self.log("\(folder) cannot be created, or is open to other users")
+        if let problem = TransferFolders.create(folder) {
+            self.log("\(folder) \(problem)")
             self.journal.detach(name)
             _ = self.commit()
             return client.refuse(.busy)

@@ -28,6 +28,14 @@ package struct UnusedFiles {
         }
     }
 
+    /// Whether any session's folder has a file.
+    package static func exist(in folders: TransferFolders) -> Bool {
+        let files = FileManager.default
+        return ((try? files.contentsOfDirectory(atPath: folders.transfers)) ?? []).contains { name in
+            (try? files.contentsOfDirectory(atPath: "\(folders.transfers)/\(name)"))?.isEmpty == false
+        }
+    }
+
     /// Removes those that were changed before `limit`: a program may be about to name a recent one.
     package func remove(before limit: Date) {
         let files = FileManager.default

@@ -256,10 +256,11 @@ class Background:
                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def sluice(self, *words, code=0, within=20.0):
+        """What the command printed: on standard output, or on standard error if it is to fail."""
         ended = subprocess.run([gateway.BINARY, *map(str, words)], env=self.environment, capture_output=True, text=True,
                                timeout=seconds(within))
         assert ended.returncode == code, f"{ended.returncode}: {ended.stdout} {ended.stderr}"
-        return ended.stdout
+        return ended.stderr if code else ended.stdout
 
     def programs(self):
         """Numbers of the running programs with these folders, those that the daemon started included."""

@@ -104,11 +104,14 @@ class Root:
         """Command prefix that starts a program in the root; as the image's user if the tests run as root."""
         script = 'mount --rbind /proc "$0/proc" && exec chroot ${1:+"$1"} "$0" "${@:2}"'
         user, = of("USER", 1)
-        apart = [] if os.getuid() == 0 else ["--map-root-user"]
-        return [find("unshare"), "--mount", *apart, find("bash"), "-c", script, self.folder,
+        return [*self.apart(), find("bash"), "-c", script, self.folder,
                 f"--userspec={user[0]}" if os.getuid() == 0 else ""]
 
     @staticmethod
-    def possible():
-        words = ["unshare", "--mount", *([] if os.getuid() == 0 else ["--map-root-user"]), "true"]
-        return subprocess.run(words, capture_output=True).returncode == 0
+    def apart():
+        """Command prefix that starts a program in a mount namespace of its own, in which it may mount."""
+        return [find("unshare"), "--mount", *([] if os.getuid() == 0 else ["--map-root-user"])]
+
+    @classmethod
+    def possible(cls):
+        return subprocess.run([*cls.apart(), "true"], capture_output=True).returncode == 0

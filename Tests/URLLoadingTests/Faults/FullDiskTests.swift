@@ -1,3 +1,4 @@
+import BackgroundTransfers
 import Foundation
 import Testing
 import URLLoading
@@ -62,6 +63,26 @@ struct FullDiskTests {
             try #require(try await session.data(from: server.url()).0.count == 3 * SmallDisk.size)
             try FileManager.default.removeItem(at: file)
             try #require(try disk.folder.names == [])
+        }
+    }
+
+    @Test func fullDiskFailsTheBackgroundDownloadAndLeavesNothing() async {
+        await #expect(processExitsWith: .success) {
+            let daemon = try await BackgroundDaemon()
+            let disk = try SmallDisk()
+            let body = Answer.response(
+                200, ["ETag: \"a\"", "Accept-Ranges: bytes"], [UInt8](repeating: 7, count: 3 * SmallDisk.size))
+            let server = try await WebServer(["/": body])
+            let recorder = BackgroundRecorder()
+            let session = daemon.session(recorder)
+            session.downloadTask(with: server.url()).resume()
+            try #require(await recorder.log.has("completed 1"))
+            let error = try #require(recorder.notes.errors[1])
+            try #require(error.code == .cannotWriteToFile && error.downloadTaskResumeData == nil)
+            let folder = daemon.folders.session("test")
+            try #require(try FileManager.default.contentsOfDirectory(atPath: folder) == [])
+            try #require(try disk.folder.names == [])
+            session.invalidateAndCancel()
         }
     }
 
