@@ -161,7 +161,9 @@ extension Sluice {
             ErrorReporter.print(whole)
             return code.rawValue
         }
-        let said = self.unknownCommand(arguments) ?? self.message(for: error)
+        let said =
+            self.unknownCommand(arguments) ?? self.unknownOption(self.message(for: error), of: arguments.first)
+            ?? self.message(for: error)
         ErrorReporter.print(UsageLine.text(message: said, whole: whole))
         return ExitStatus.usage.rawValue
     }
@@ -175,6 +177,21 @@ extension Sluice {
         } catch {
             ErrorReporter.print(ErrorReporter.text(of: error))
             return ErrorReporter.exitCode(of: error).rawValue
+        }
+    }
+
+    /// Message for an unknown long option with the one that was probably meant. The parser's own suggestion only looks at
+    /// how similar they are: `--text` for `--cert`.
+    private static func unknownOption(_ message: String, of command: String?) -> String? {
+        let beginning = "Unknown option '--"
+        guard message.hasPrefix(beginning),
+            let command = self.configuration.subcommands.first(where: { $0._commandName == command })
+        else { return nil }
+        let option = String(message.dropFirst(beginning.count).prefix { $0 != "'" })
+        let known = self.helpMessage(for: command).split { !$0.isLetter && !$0.isNumber && $0 != "-" }
+            .filter { $0.hasPrefix("--") }.map { String($0.dropFirst(2)) }
+        return EditDistance.nearest(to: option, among: known).map {
+            "\(beginning)\(option)'. Did you mean '--\($0)'?"
         }
     }
 

@@ -3,6 +3,7 @@ import ControlAPI
 import Foundation
 import GatewayConfiguration
 import GatewayTestSupport
+import TestSupport
 import Testing
 
 @Suite("Commands that read a configuration")
@@ -31,6 +32,38 @@ struct ConfigurationCommandTests {
             let run = await CommandRun.of("check", "--config", path)
             #expect(run.code == 0 && run.errors == "")
             #expect(run.output == "\(path): ok: 1 listener, 1 route, 0 upstreams\n")
+        }
+    }
+
+    @Test func pathThatCannotBeUsedIsReportedWithTheSystemsReason() async throws {
+        try await Self.withFile(Self.valid) { path in
+            let loop = "\(path).loop"
+            try FileManager.default.createSymbolicLink(atPath: loop, withDestinationPath: loop)
+            let check = await CommandRun.of("check", "--config", loop)
+            #expect(check.code == 78 && check.errors == "\(loop): Too many levels of symbolic links\n")
+            // A bridge has two routes with its directory.
+            let bridge = await CommandRun.of("bridge", "ws://127.0.0.1:0", "echo", "--web", "\(path)/www")
+            let line =
+                "--web: expected a directory that can be read, found a path that cannot be used (Not a directory)"
+            #expect(bridge.code == 78 && bridge.errors.hasPrefix("\(line) at \"/"))
+            #expect(bridge.errors.split(separator: "\n").count == 1)
+        }
+    }
+
+    @Test func encryptedKeyIsReportedWithAWayToDecryptIt() async throws {
+        let material = try TestCertificateAuthority().issue(TestCertificateProfile("localhost"))
+        try await Self.withFile(try material.keyPEM(password: "sesame")) { key in
+            let certificate = "\(key).crt"
+            try Data(material.certificatePEM.utf8).write(to: URL(fileURLWithPath: certificate))
+            let reason = "\(key): the key is encrypted, and there is no password for it"
+            let bridge = await CommandRun.of(
+                "bridge", "wss://127.0.0.1:0", "echo", "--certificate", certificate, "--key", key)
+            #expect(bridge.code == 78 && bridge.errors.contains("found an unusable file: \(reason); give PEM"))
+            #expect(bridge.errors.contains("or decrypt it with openssl pkey or openssl pkcs12"))
+            let connect = await CommandRun.of(
+                "connect", "wss://127.0.0.1:1/", "--certificate", certificate, "--key", key)
+            #expect(connect.code == 78)
+            #expect(connect.errors == "sluice: \(reason); decrypt it with openssl pkey or openssl pkcs12\n")
         }
     }
 

@@ -53,6 +53,9 @@ struct UsageTests {
         $ bridge
         64
         sluice: missing expected argument '<LISTEN>'; see 'sluice bridge --help'
+        $ bridge --cert x ws://127.0.0.1:0 echo
+        64
+        sluice: unknown option '--cert'. Did you mean '--certificate'?; see 'sluice bridge --help'
         $ bridge ws://127.0.0.1:0
         64
         sluice: missing expected argument '<TARGET>'; see 'sluice bridge --help'
@@ -108,12 +111,21 @@ struct UsageTests {
         $ connect
         64
         sluice: missing expected argument '<URL>'; see 'sluice connect --help'
+        $ connect --cert x ws://127.0.0.1:1/
+        64
+        sluice: unknown option '--cert'. Did you mean '--certificate'?; see 'sluice connect --help'
+        $ connect ws://127.0.0.1:1/ --origin http://a -H 'origin: http://b'
+        64
+        --origin: expected one Origin, found several; leave out all but one of --origin and --header 'Origin: …'
+        $ connect ws://127.0.0.1:1/ -H 'Origin: http://a' -H 'Origin: http://b'
+        64
+        --header: expected one Origin, found several; leave out all but one of --origin and --header 'Origin: …'
         $ connect nonsense
         64
         URL: expected a URL with ://, found "nonsense"; write it like ws://127.0.0.1:8080 or tcp://127.0.0.1:5900
         $ connect http://127.0.0.1/
         64
-        URL: expected a URL that begins with tcp, tls, unix, ws or wss, found "http://127.0.0.1/"; tls, ws and wss may be followed by +unix
+        URL: expected a URL that begins with tcp, tls, unix, ws or wss, found "http://127.0.0.1/"; for WebSocket, write ws://
         $ connect ws://127.0.0.1:1/ --close-code 1005
         64
         --close-code: expected a close code: 1000 to 1003, 1007 to 1014 or 3000 to 4999, found "1005"; 4000 to 4999 are for private use

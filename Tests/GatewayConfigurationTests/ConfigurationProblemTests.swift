@@ -90,6 +90,9 @@ struct ConfigurationProblemTests {
             "backlogg: 5",
             "5:3: listeners[0].backlogg: expected a known key of listeners[0], found \"backlogg\"; did you mean backlog?"
         ),
+        .listener(
+            "address: x",
+            "5:3: listeners[0].address: expected a known key of listeners[0], found \"address\"; did you mean listen?"),
         .route(
             "target: echo, compress: maybe",
             "5:25: expected YAML, found a syntax error: mapping values are not allowed in this context; "
@@ -292,6 +295,7 @@ struct ConfigurationProblemTests {
         ),
         ProblemCase(
             "a: 1\nb: 2\na: 3\n", "1:1: expected each key once in a mapping, found \"a\" twice; keep one of them"),
+        ProblemCase("a: 1\nb: {[a]: 1, [a]: 2}\n", "2:5: expected a word as the key, found a list or a mapping"),
         ProblemCase(
             "a: 1\n---\nb: 2\n",
             "2:1: expected YAML, found a syntax error: but found another document "

@@ -39,6 +39,19 @@ struct URLTests {
         #expect(throws: ValueSyntaxError.self) { try EndpointURL(text) }
     }
 
+    @Test(arguments: [
+        ("ws://::1:8080/", "one colon at most after ws://, or an IPv6 address in brackets", "ws://[::1]:8080"),
+        ("tcp://h:0", "a port from 1 to 65535", ""), ("tcp://h:65536", "a port from 1 to 65535", ""),
+        ("unix://@a", "the absolute path of a socket", "abstract sockets are not supported"),
+        ("http://h/", "a URL that begins with tcp, tls, unix, ws or wss", "for WebSocket, write ws://"),
+        ("HTTPS://h/", "a URL that begins with tcp, tls, unix, ws or wss", "for WebSocket, write wss://"),
+    ])
+    func refusalSaysWhatIsMeant(text: String, expected: String, remedy: String) {
+        let error = #expect(throws: ValueSyntaxError.self) { try EndpointURL(text) }
+        #expect(error?.expected.hasPrefix(expected) == true, "\(error as Any)")
+        #expect(error?.remedy.contains(remedy) == true || remedy.isEmpty, "\(error as Any)")
+    }
+
     @Test func hostFieldLeavesTheStandardPortOut() throws {
         #expect(try EndpointURL("ws://Host:80/").authority == "host")
         #expect(try EndpointURL("wss://host:80/").authority == "host:80")

@@ -28,6 +28,11 @@ struct MaterialTests {
                 certificates: Array(ForeignMaterial.certificate.utf8), key: Array(key.utf8), password: password)
         }
         #expect(error?.kind == .wrongPassword)
+        #expect(
+            error?.reasons == [
+                password == nil
+                    ? "the key is encrypted, and there is no password for it" : "the key's password is wrong"
+            ])
     }
 
     @Test func pkcs12IsRead() throws {

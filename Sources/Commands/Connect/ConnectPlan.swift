@@ -199,7 +199,11 @@ extension ConnectPlan {
             secure.timeout = timeout
             return secure
         } catch {
-            throw UnusableFiles("sluice: \(error)")
+            var remedy = ""
+            if case .tls(let failure) = error.cause, failure.kind == .wrongPassword {
+                remedy = "; decrypt it with openssl pkey or openssl pkcs12"
+            }
+            throw UnusableFiles("sluice: \(error)\(remedy)")
         }
     }
 
@@ -213,6 +217,13 @@ extension ConnectPlan {
             if let field = reader.value("--header", text, .headerField) { fields.append(field) }
         }
         if let origin = options.origin { fields.append(HTTPField("Origin", origin)) }
+        // RFC 6454 §7.3: a client sends one at most.
+        guard fields.count(where: { $0.name.lowercased() == "origin" }) < 2 else {
+            reader.reject(
+                options.origin == nil ? "--header" : "--origin", "expected one Origin, found several",
+                remedy: "leave out all but one of --origin and --header 'Origin: …'")
+            return nil
+        }
         let subprotocols = options.subprotocol.compactMap { reader.value("--subprotocol", $0, .subprotocol) }
         guard url.resource.parameters.isEmpty else {
             reader.reject(

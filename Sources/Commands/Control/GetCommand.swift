@@ -4,6 +4,7 @@ import ControlAPI
 import ControlClient
 import Foundation
 import GatewayConfiguration
+import StreamTransport
 
 /// `sluice get`: lets the gateway download a URL.
 struct GetCommand: AsyncParsableCommand {
@@ -190,7 +191,7 @@ struct PutCommand: AsyncParsableCommand {
         let exists = stat(file, &status) == 0
         let reason: String? =
             switch status.st_mode & S_IFMT {
-            case _ where !exists: "no such file"
+            case _ where !exists: errno == ENOENT ? "no such file" : "\(SystemError(errno))"
             case S_IFDIR: "is a directory"
             case S_IFREG: FileManager.default.isReadableFile(atPath: file) ? nil : "permission denied"
             // Opening a pipe would block, and a device has no end.

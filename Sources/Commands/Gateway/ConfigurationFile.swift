@@ -1,6 +1,7 @@
 import Foundation
 import GatewayConfiguration
 import GatewayCore
+import StreamTransport
 
 /// Reads a configuration file, and checks the files that it names.
 enum ConfigurationFile {
@@ -33,9 +34,12 @@ enum ConfigurationFile {
     static func audit(_ located: LocatedConfiguration) throws {
         let unreadable = FileAudit.files(of: located).filter { self.namedFileProblem($0.path, $0.use) != nil }
             .map(\.path)
-        let problems =
+        var problems =
             FileAudit(check: self.namedFileProblem).problems(in: located)
             + MaterialAudit(located, except: Set(unreadable)).problems()
+        // An option may name a file for several keys.
+        var lines: Set<String> = []
+        problems.removeAll { !lines.insert($0.description).inserted }
         guard problems.isEmpty else { throw UnusableFiles(problems) }
     }
 
@@ -57,9 +61,12 @@ enum ConfigurationFile {
         let files = FileManager.default
         var isDirectory: ObjCBool = false
         guard files.fileExists(atPath: path, isDirectory: &isDirectory) else {
-            guard use == .append else { return .missing }
-            let folder = (path as NSString).deletingLastPathComponent
-            return files.isWritableFile(atPath: folder.isEmpty ? "." : folder) ? nil : .notPermitted
+            let problem = self.obstacle(to: path)
+            guard use == .append, problem == .missing else { return problem }
+            let parent = (path as NSString).deletingLastPathComponent
+            let folder = parent.isEmpty ? "." : parent
+            if files.isWritableFile(atPath: folder) { return nil }
+            return files.fileExists(atPath: folder) ? .notPermitted : .unusable("\(SystemError.noSuchFile)")
         }
         guard use != .list else {
             guard isDirectory.boolValue else { return .notADirectory }
@@ -71,6 +78,13 @@ enum ConfigurationFile {
         case .read: return files.isReadableFile(atPath: path) ? nil : .notPermitted
         case .append: return self.isRegular(path) ? files.isWritableFile(atPath: path) ? nil : .notPermitted : .notAFile
         }
+    }
+
+    /// Why nothing is found at a path.
+    private static func obstacle(to path: String) -> FileProblem {
+        var status = stat()
+        guard stat(path, &status) != 0, errno != ENOENT else { return .missing }
+        return .unusable("\(SystemError(errno))")
     }
 
     /// A regular file or a link to one: opening a FIFO would block.
@@ -88,6 +102,7 @@ enum ConfigurationFile {
         case .notPermitted: "permission denied"
         case .notAFile: "is not a file"
         case .notADirectory: "is not a directory"
+        case .unusable(let reason): reason
         }
     }
 }

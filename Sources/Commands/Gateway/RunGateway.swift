@@ -281,7 +281,7 @@ private struct GatewayStart {
             await server.stop()
             guard !settings.isExplicit else { throw error }
             log.log(
-                "running without a control plane: \(error.description); set control.address to another address",
+                "running without a control plane: \(error.summary); set control.address to another address",
                 level: .warning)
             return (nil, nil)
         }

@@ -64,13 +64,20 @@ struct SectionReader<Settings> {
         _ entry: DocumentNode.Entry, known: [String], at path: ConfigurationKeyPath, problems: ProblemCollector
     ) {
         let candidates = problems.isFull ? [] : known
-        let suggestion = EditDistance.nearest(to: entry.key, among: candidates).map { "did you mean \($0)?" }
+        let meant = EditDistance.nearest(to: entry.key, among: candidates) ?? Self.synonym(of: entry.key, candidates)
+        let suggestion = meant.map { "did you mean \($0)?" }
         problems.add(
             ConfigurationProblem(
                 origin: entry.origin, keyPath: path.key(QuotedText.shortened(entry.key)),
                 expected: path.steps.isEmpty ? "a known key" : "a known key of \(path)",
                 found: QuotedText.quoted(entry.key),
                 remedy: suggestion ?? "known are \(known.joined(separator: ", "))"))
+    }
+
+    /// Where a section listens, or connects to, has another name in other sections and programs.
+    private static func synonym(of key: String, _ known: [String]) -> String? {
+        let names = ["listen", "address", "target", "url", "bind"]
+        return names.contains(key) ? names.first(where: known.contains) : nil
     }
 
     func path(_ key: Key) -> ConfigurationKeyPath { self.path.key(key) }

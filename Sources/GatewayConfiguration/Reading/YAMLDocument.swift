@@ -126,6 +126,12 @@ private enum YAMLErrorMapping {
             return Self.syntax(
                 Self.origin(ofCharacter: offset, in: text, file: file), found: "a syntax error: " + problem)
         case .duplicatedKeysInMapping(let keys, let context):
+            // The parser names keys that are lists or mappings so.
+            guard !keys.contains("<uncovertable>") else {
+                return ConfigurationProblem(
+                    origin: .file(file, line: context.mark.line, column: context.mark.column), keyPath: .root,
+                    expected: "a word as the key", found: "a list or a mapping")
+            }
             return ConfigurationProblem(
                 origin: .file(file, line: context.mark.line, column: context.mark.column), keyPath: .root,
                 expected: "each key once in a mapping",

@@ -32,7 +32,8 @@ struct URLText {
         let end = rest.utf8.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
         self.authority = rest[..<end]
         self.resource = rest[end...]
-        guard !self.authority.utf8.contains(UInt8(ascii: "@")) else {
+        // `unix://@name`, of an abstract socket, has no user either.
+        guard self.transport == "unix" || !self.authority.utf8.contains(UInt8(ascii: "@")) else {
             throw ValueSyntaxError(
                 expected: "a URL without a user name and password",
                 remedy: "send credentials in a header, like Authorization")
@@ -41,6 +42,12 @@ struct URLText {
 
     /// Host and port; an IPv6 address is in brackets.
     func splitAuthority() throws(ValueSyntaxError) -> (host: Substring, isBracketed: Bool, port: Substring?) {
+        let colons = self.authority.utf8.count { $0 == UInt8(ascii: ":") }
+        guard colons < 2 || self.authority.utf8.first == UInt8(ascii: "[") else {
+            throw ValueSyntaxError(
+                expected: "one colon at most after \(self.scheme)://, or an IPv6 address in brackets",
+                remedy: "write it like \(self.scheme)://[::1]:8080")
+        }
         guard let parts = HostText.split(self.authority) else {
             throw ValueSyntaxError(expected: "an IPv6 address between [ and ]")
         }
@@ -48,7 +55,10 @@ struct URLText {
     }
 
     /// The parsed port, or `defaultPort` if there is none.
-    func port(_ written: Substring?, default defaultPort: UInt16?) throws(ValueSyntaxError) -> UInt16 {
+    /// - Parameter lowest: 1 where 0 does not stand for a free port.
+    func port(
+        _ written: Substring?, default defaultPort: UInt16?, from lowest: UInt16 = 0
+    ) throws(ValueSyntaxError) -> UInt16 {
         guard let written else {
             guard let defaultPort else {
                 throw ValueSyntaxError(
@@ -56,7 +66,9 @@ struct URLText {
             }
             return defaultPort
         }
-        guard let port = Decimal.port(written.utf8) else { throw ValueSyntaxError(expected: "a port from 0 to 65535") }
+        guard let port = Decimal.port(written.utf8), port >= lowest else {
+            throw ValueSyntaxError(expected: "a port from \(lowest) to 65535")
+        }
         return port
     }
 
@@ -69,9 +81,22 @@ struct URLText {
         }
     }
 
+    /// `ws` for `http`, and `wss` for `https`.
+    var webSocketScheme: String? {
+        switch self.scheme {
+        case "http": "ws"
+        case "https": "wss"
+        default: nil
+        }
+    }
+
     /// The path of a Unix socket, and the part after its first colon.
     func socketPath() throws(ValueSyntaxError) -> (path: String, resource: Substring) {
         let expected = "the absolute path of a socket, at most 107 bytes, after \(self.scheme)://"
+        guard self.authority.first != "@" else {
+            throw ValueSyntaxError(
+                expected: expected, remedy: "abstract sockets are not supported; write it like unix:///run/app.sock")
+        }
         guard self.authority.isEmpty, self.resource.first == "/" else {
             throw ValueSyntaxError(expected: expected, remedy: "write three slashes: unix:///run/app.sock")
         }
@@ -93,7 +118,8 @@ extension EndpointURL {
         guard let scheme = Scheme(rawValue: url.scheme), Self.transports(of: scheme).contains(url.transport) else {
             throw ValueSyntaxError(
                 expected: "a URL that begins with tcp, tls, unix, ws or wss",
-                remedy: "tls, ws and wss may be followed by +unix")
+                remedy: url.webSocketScheme.map { "for WebSocket, write \($0)://" }
+                    ?? "tls, ws and wss may be followed by +unix")
         }
         var resource = url.resource
         if url.transport == "unix" {
@@ -121,8 +147,7 @@ extension EndpointURL {
 
     static func location(_ url: URLText, default defaultPort: UInt16?) throws(ValueSyntaxError) -> Location {
         let (host, isBracketed, port) = try url.splitAuthority()
-        let number = try url.port(port, default: defaultPort)
-        guard number != 0 else { throw ValueSyntaxError(expected: "a port from 1 to 65535") }
+        let number = try url.port(port, default: defaultPort, from: 1)
         if let address = AddressText.address(host.utf8), (address.bitWidth == 128) == isBracketed {
             return .address(address, port: number)
         }
@@ -153,7 +178,8 @@ package struct ListenURL: Sendable, Equatable {
         guard let kind = ListenerKind(rawValue: url.scheme), Self.transports(of: kind).contains(url.transport) else {
             throw ValueSyntaxError(
                 expected: "a URL that begins with tcp, tls, ws, wss or unix",
-                remedy: "tls, ws and wss may be followed by +unix, and all but unix by +systemd")
+                remedy: url.webSocketScheme.map { "for WebSocket, write \($0)://" }
+                    ?? "tls, ws and wss may be followed by +unix, and all but unix by +systemd")
         }
         self.kind = kind
         switch url.transport {

@@ -163,6 +163,8 @@ package enum FileProblem: Sendable, Equatable {
     /// A directory, device or pipe.
     case notAFile
     case notADirectory
+    /// The system's reason why it cannot be looked at, like a loop of symbolic links.
+    case unusable(String)
 
     /// To be read after "found".
     package var summary: String {
@@ -171,6 +173,7 @@ package enum FileProblem: Sendable, Equatable {
         case .notPermitted: "a file without the required permissions"
         case .notAFile: "something other than a regular file"
         case .notADirectory: "something other than a directory"
+        case .unusable(let reason): "a path that cannot be used (\(reason))"
         }
     }
 }

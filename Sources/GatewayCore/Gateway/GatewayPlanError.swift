@@ -100,10 +100,10 @@ extension GatewayPlanError.Cause {
 
 extension GatewayPlanError: CustomStringConvertible {
     /// Section, cause and remedy in one line.
-    package var description: String {
-        let text = self.section.map { "\($0): \(self.cause)" } ?? "\(self.cause)"
-        return self.remedy.isEmpty ? text : "\(text); \(self.remedy)"
-    }
+    package var description: String { self.remedy.isEmpty ? self.summary : "\(self.summary); \(self.remedy)" }
+
+    /// Without the remedy.
+    package var summary: String { self.section.map { "\($0): \(self.cause)" } ?? "\(self.cause)" }
 }
 
 extension GatewayPlanError.Section: CustomStringConvertible {

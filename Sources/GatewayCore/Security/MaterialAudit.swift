@@ -115,7 +115,10 @@ package struct MaterialAudit {
         if case .file(let password) = files.password { named.append(password) }
         return self.problem(
             at: path.key(CertificateKey.certificate), naming: named, expected: "a certificate and its key",
-            remedy: "give PEM or PKCS#12 with the key that belongs to it, and its password if it has one"
+            remedy: """
+                give PEM or PKCS#12 with the key that belongs to it; if it is encrypted, name its password-file in a \
+                configuration, or decrypt it with openssl pkey or openssl pkcs12
+                """
         ) { () throws(GatewayPlanError) in
             .server([try TLSMaterial.identity(files)])
         }

@@ -82,8 +82,12 @@ struct CredentialReader: ~Copyable {
         let key = unsafe PEM_read_bio_PrivateKey(self.bio, nil, passwordCallback, context)
         if let key = unsafe key { return unsafe key }
         if attempt.asked {
-            throw self.failure(
-                .wrongPassword, password == nil ? "the key needs a password" : "the key's password is wrong")
+            // OpenSSL's own reasons are about a prompt that there is not.
+            ErrorQueue.clear()
+            let reason =
+                password == nil
+                ? "the key is encrypted, and there is no password for it" : "the key's password is wrong"
+            throw TLSFailure(.wrongPassword, reasons: [reason], file: self.file)
         }
         let reasons = ErrorQueue.takeReasons()
         try self.rewind()
