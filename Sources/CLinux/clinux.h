@@ -418,9 +418,14 @@ static inline void sluice_end_now(void) {
     _exit(sluice_steering.code);
 }
 
-static inline void sluice_take_signal(int number) {
+static inline void sluice_take_signal(int number, siginfo_t *information, void *context) {
+    (void)context;
     int saved = errno;
-    if (number == SIGALRM) sluice_end_now();
+    if (number == SIGALRM) {
+        // The kernel's codes are above 0; one that a process has sent is not our timer.
+        if (information->si_code > 0) sluice_end_now();
+        return;
+    }
     __atomic_fetch_or(&sluice_steering.taken, (uint64_t)1 << number, __ATOMIC_SEQ_CST);
     if (sluice_steering.ending >> number & 1) {
         uint32_t asked = __atomic_add_fetch(&sluice_steering.asked, 1, __ATOMIC_SEQ_CST);
@@ -443,8 +448,8 @@ static inline int sluice_take_signals(uint64_t ending, uint64_t others, int code
     sluice_steering.code = code;
     struct sigaction action = {0};
     sigset_t set;
-    action.sa_handler = sluice_take_signal;
-    action.sa_flags = SA_RESTART;
+    action.sa_sigaction = sluice_take_signal;
+    action.sa_flags = SA_RESTART | SA_SIGINFO;
     sigfillset(&action.sa_mask);
     sigemptyset(&set);
     for (int number = 1; number < 64; number++) {

@@ -505,6 +505,20 @@ def test_a_second_signal_ends_the_drain_at_once(bridge, listener):
     assert gateway.trapped() is None
 
 
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM])
+def test_a_signal_without_a_meaning_is_ignored(number, bridge):
+    gateway = bridge("tcp://127.0.0.1:0", "echo")
+    near = Wire.connect(gateway.address())
+    for text in (b"before", b"after"):
+        near.send(text)
+        assert near.receive(len(text)) == text
+        gateway.signal(number)
+    near.finish_sending()
+    near.expect_end()
+    assert gateway.running()
+    assert gateway.stop() == 0
+
+
 # -- SIGHUP
 
 def test_sighup_during_a_drain_is_logged_and_ignored(sluice, tmp_path, listener):

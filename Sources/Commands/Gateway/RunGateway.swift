@@ -298,9 +298,9 @@ private enum GatewaySignals {
     /// Takes over the signals, which are pending until `observe`. Must be called before any thread is started.
     /// - Throws: `SystemError` if no descriptors are available.
     static func block() throws(SystemError) {
-        // Writing to a closed pipe, or beyond the limit of a file's size, must not end the process.
-        signal(SIGPIPE, SIG_IGN)
-        signal(SIGXFSZ, SIG_IGN)
+        // Writing to a closed pipe, or beyond the limit of a file's size, must not end the process, nor must signals for
+        // which other servers open their logs again.
+        for number in [SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2] { signal(number, SIG_IGN) }
         SignalSource.setExitTimeout(self.startPatience)
         try SignalSource.install(ending: [SIGTERM, SIGINT], others: [SIGHUP], exitCode: 0)
     }
