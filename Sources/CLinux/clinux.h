@@ -344,6 +344,15 @@ static inline int sluice_is_socket_file(const char *path) {
     return lstat(path, &s) == 0 && S_ISSOCK(s.st_mode);
 }
 
+// Whether the path is that of a socket file; then its device and number.
+static inline int sluice_socket_file(const char *path, uint64_t *device, uint64_t *inode) {
+    struct stat s;
+    if (lstat(path, &s) != 0 || !S_ISSOCK(s.st_mode)) return 0;
+    *device = s.st_dev;
+    *inode = s.st_ino;
+    return 1;
+}
+
 /* Whether there is a file at the path, and it is no socket. Links are followed, as connect does. */
 static inline int sluice_is_other_file(const char *path) {
     struct stat s;

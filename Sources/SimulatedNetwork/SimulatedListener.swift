@@ -64,20 +64,22 @@ final class SimulatedListener {
 /// Listeners of the simulated network by address.
 struct ListenerTable {
     /// A Unix socket's file stays when its listener is closed, and then refuses.
-    private struct SocketFile {
+    private struct BoundFile {
+        let number: Int
         var listener: SimulatedListener?
         var mode: UInt32
     }
 
     private var byPort: [UInt16: [SimulatedListener]] = [:]
-    private var files: [String: SocketFile] = [:]
+    private var files: [String: BoundFile] = [:]
 
     /// - Throws: `EADDRINUSE`. A socket file without a listener is replaced.
     mutating func add(_ listener: SimulatedListener) throws(SystemError) {
         switch listener.address {
         case .unix(let path):
             guard self.files[path]?.listener == nil else { throw .addressInUse }
-            self.files[path] = SocketFile(listener: listener, mode: listener.options.mode)
+            self.files[path] = BoundFile(
+                number: listener.number, listener: listener, mode: listener.options.mode)
         case .ipv4(_, let port), .ipv6(_, _, _, let port):
             let others = self.byPort[port, default: []]
             guard !others.contains(where: { $0.conflicts(with: listener) }) else { throw .addressInUse }
@@ -115,10 +117,15 @@ struct ListenerTable {
         return listener
     }
 
+    func file(at path: String) -> SocketFile? {
+        guard !path.hasPrefix("@"), let file = self.files[path] else { return nil }
+        return SocketFile(path: path, device: 0, inode: UInt64(file.number))
+    }
+
     /// Removes a socket file; its listener is no longer reachable by path.
-    mutating func removeFile(_ path: String) {
-        guard !path.hasPrefix("@") else { return }
-        self.files[path] = nil
+    mutating func remove(_ file: SocketFile) {
+        guard self.file(at: file.path) == file else { return }
+        self.files[file.path] = nil
     }
 
     mutating func setMode(_ mode: UInt32, ofFileAt path: String) {

@@ -39,6 +39,9 @@ package final class SimulatedNetwork {
     /// round for ever without ever counting as spinning; a run that must end sets this.
     package var stepLimit = Int.max
     package internal(set) var stepsTaken = 0
+    /// How far the wall clock was set forward.
+    package var wallClockStep = Duration.zero
+    private let wallClockStart = Machine.wallClockMilliseconds()
 
     private var timeline = Timeline()
     var chance: SimulatedChance
@@ -59,6 +62,12 @@ package final class SimulatedNetwork {
 
     package var now: MonotonicInstant {
         self.timeline.now
+    }
+
+    /// Milliseconds since 1970-01-01T00:00:00Z: goes on with virtual time from that of the machine.
+    var wallClockMilliseconds: Int64 {
+        let passed = Timeline.start.duration(to: self.now) + self.wallClockStep
+        return self.wallClockStart + Int64(passed / .milliseconds(1))
     }
 
     /// A new process with one loop's view of the system. Further loops of the same process:

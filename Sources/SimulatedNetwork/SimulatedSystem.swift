@@ -87,6 +87,10 @@ package final class SimulatedSystem: System {
         self.network.now
     }
 
+    package func wallClockMilliseconds() -> Int64 {
+        self.network.wallClockMilliseconds
+    }
+
     package func wake() {
         self.woken.store(true, ordering: .releasing)
     }
@@ -306,8 +310,12 @@ extension SimulatedSystem {
         }
     }
 
-    package func removeSocketFile(_ path: String) {
-        self.network.listeners.removeFile(path)
+    package func socketFile(at path: String) -> SocketFile? {
+        self.network.listeners.file(at: path)
+    }
+
+    package func remove(_ file: SocketFile) {
+        self.network.listeners.remove(file)
     }
 
     package func setMode(_ mode: UInt32, ofSocketFile path: String) -> SystemError? {

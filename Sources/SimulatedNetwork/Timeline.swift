@@ -18,7 +18,9 @@ struct Timeline {
         }
     }
 
-    var now = MonotonicInstant(nanoseconds: 1_000_000_000)
+    static let start = MonotonicInstant(nanoseconds: 1_000_000_000)
+
+    var now = Self.start
     /// Bytes and answers under way.
     private var traffic = Heap<Entry>()
     /// Kernel timeouts and scripted ends of stalls, which may still be pending when nothing else happens on the network.

@@ -333,6 +333,17 @@ def test_a_unix_socket_has_its_mode_and_is_removed_at_the_end(bridge, tmp_path, 
     assert not path.exists()
 
 
+def test_a_gateway_keeps_the_unix_socket_of_its_successor(bridge, tmp_path):
+    path = tmp_path / "s.sock"
+    before = bridge(f"unix://{path}", "echo")
+    path.unlink()
+    after = bridge(f"unix://{path}", "echo")
+    assert before.stop() == 0
+    Wire.connect(path).close()
+    assert after.stop() == 0
+    assert not path.exists()
+
+
 def test_a_stale_unix_socket_is_replaced(bridge, tmp_path, listener):
     path = tmp_path / "s.sock"
     bridge(f"unix://{path}", listener.url("tcp")).kill()

@@ -125,10 +125,11 @@ package final class ControlServer: Sendable {
         }
         if !isWanted { await group.triggerGracefulShutdown() }
         for await outcome in outcomes {
+            let bound = try outcome.get()
             if case .unix(let path, let mode) = address {
                 _ = self.context.gateway.loops.first?.system.setMode(mode, ofSocketFile: path)
             }
-            return try outcome.get()
+            return bound
         }
         throw GatewayPlanError(.server("the server stopped at once"), at: .control(at: address))
     }
@@ -294,9 +295,6 @@ package final class ControlServer: Sendable {
         for server in running { await server.task.value }
         await self.context.transfers.stop(within: Self.shutdownTimeout)
         self.context.operations.stop()
-        if case .unix(let path, _)? = self.settings.address {
-            self.context.gateway.loops.first?.system.removeSocketFile(path)
-        }
         try? await self.eventLoops.shutdownGracefully()
         self.webSocketLoops.stop()
     }

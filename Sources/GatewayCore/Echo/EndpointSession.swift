@@ -63,7 +63,8 @@ final class EndpointSession {
 
     private func armTimer() {
         let deadline = self.relaySettings.deadline(
-            openedAt: self.context.createdAt, lastActivity: self.lastActivity, tokenExpiry: self.context.tokenExpiry)
+            openedAt: self.context.createdAt, lastActivity: self.lastActivity,
+            tokenTimeLeft: self.context.tokenTimeLeft, now: self.context.loop.now)
         guard let deadline else { return }
         self.context.loop.arm(self.context.timer, at: deadline, target: self)
     }
@@ -77,8 +78,8 @@ final class EndpointSession {
 extension EndpointSession: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
         let passed = self.relaySettings.passedTimeout(
-            openedAt: self.context.createdAt, lastActivity: self.lastActivity, tokenExpiry: self.context.tokenExpiry,
-            now: self.context.loop.now)
+            openedAt: self.context.createdAt, lastActivity: self.lastActivity,
+            tokenTimeLeft: self.context.tokenTimeLeft, now: self.context.loop.now)
         switch passed {
         case .maximumAge: self.end(.timeout(.maximumAge), .maximumAge)
         case .idle: self.end(.timeout(.idle), .idleTimeout)

@@ -160,8 +160,10 @@ package final class ListenerPlan: Sendable {
     }
 
     /// Matches a request to a route. An unknown path is reported before other errors of the request.
-    /// - Parameter isSecure: whether the request was received over TLS.
-    func find(_ head: RequestHead, isSecure: Bool) throws(HandshakeRefusal) -> Destination {
+    /// - Parameters:
+    ///   - isSecure: whether the request was received over TLS.
+    ///   - now: in milliseconds since 1970.
+    func find(_ head: RequestHead, isSecure: Bool, now: Int64) throws(HandshakeRefusal) -> Destination {
         let host = head.fields.single("Host")
         guard !host.isRepeated, host.first != nil || head.version != .http11 else {
             throw HandshakeRefusal(status: 400, explanation: "Send exactly one Host field.")
@@ -172,7 +174,7 @@ package final class ListenerPlan: Sendable {
         case .none: throw .noRoute
         case .route(let match):
             let route = self.routes[match.index]
-            let grant = try route.access?.admit(head, match)
+            let grant = try route.access?.admit(head, match, now: now)
             guard route.responder == nil else {
                 try Self.checkPlain(head)
                 guard route.origins.allows(head.fields["Origin"]) else { throw .originRefused }

@@ -56,6 +56,9 @@ package final class LoopGateway {
         let listener = LoopListener(plan, gateway: self)
         _ = self.loop.system.apply(plan.configuration.keepAlive.socketOptions, to: descriptor)
         listener.socket = try SocketListener(adopting: descriptor, on: self.loop, owner: listener)
+        if case .unix(let path, _) = plan.configuration.address {
+            listener.file = self.loop.system.socketFile(at: path)
+        }
         if let former = self.listeners.updateValue(listener, forKey: plan.configuration.name) {
             self.replacedListeners[plan.configuration.name] = former
         }
@@ -95,11 +98,11 @@ package final class LoopGateway {
 
     /// Accepts the connections already in the kernel's queue, then closes.
     private func close(_ listener: LoopListener) {
-        if !self.isDraining { listener.socket?.acceptWaiting() }
-        listener.socket?.close()
         // All loops share the one socket file, and each may be the first to close it; the file of an adopted socket
         // belongs to its creator.
-        if case .unix(let path, _) = listener.plan.configuration.address { self.loop.system.removeSocketFile(path) }
+        if let file = listener.file { self.loop.system.remove(file) }
+        if !self.isDraining { listener.socket?.acceptWaiting() }
+        listener.socket?.close()
     }
 
     func handshakeQueue(of listener: String) -> HandshakeQueue {
@@ -237,7 +240,7 @@ extension LoopGateway {
         _ context: ConnectionContext, _ transport: any Transport, _ matched: MatchedRequest?, route: RoutePlan
     ) {
         context.route = route
-        if let remaining = matched?.grant?.remaining { context.tokenExpiry = self.loop.now.advanced(by: remaining) }
+        if let expiry = matched?.grant?.expiry { context.tokenExpiry = expiry }
         let settings = route.configuration.tunnel
         switch (route.configuration.target, matched) {
         case (.echo, nil):

@@ -99,7 +99,8 @@ final class HTTPConnection {
             self.persists = false
         }
         do throws(HandshakeRefusal) {
-            switch try self.plan.find(head, isSecure: self.isSecure) {
+            let now = self.gateway.loop.system.wallClockMilliseconds()
+            switch try self.plan.find(head, isSecure: self.isSecure, now: now) {
             case .webSocket(let matched):
                 try self.gateway.shared.hub.checkName(matched)
                 self.upgrade(matched)

@@ -162,7 +162,8 @@ final class InboundConnection {
                 refusal.handshakeRefusal, isHead: head.method == "HEAD", by: .gateway, as: .refusedAdmission(refusal))
         case .findRoute(let isSecure):
             do throws(HandshakeRefusal) {
-                let destination = try self.plan.find(head, isSecure: isSecure)
+                let now = self.gateway.loop.system.wallClockMilliseconds()
+                let destination = try self.plan.find(head, isSecure: isSecure, now: now)
                 self.phase.routeFound()
                 switch destination {
                 case .webSocket(let matched):

@@ -5,6 +5,8 @@ import StreamTransport
 final class LoopListener: SocketListenerOwner {
     var plan: ListenerPlan
     var socket: SocketListener?
+    /// Of the Unix socket that this process has bound; `nil` for another.
+    var file: SocketFile?
     private let gateway: LoopGateway
     /// Least time between two log lines about paused accepting: a gateway at its limit pauses and resumes all the time.
     private static let logInterval = Duration.seconds(10)

@@ -19,7 +19,7 @@ final class ConnectionContext {
     private struct Rare {
         var client: SocketAddress?
         var destination: SocketAddress?
-        var tokenExpiry: MonotonicInstant?
+        var tokenExpiry: Int64?
         var roomMeters: RoomMeters?
     }
 
@@ -72,10 +72,15 @@ final class ConnectionContext {
         set { self.changeRare { $0.destination = newValue } }
     }
 
-    /// When the connection has to end with the client's token; `nil` for never.
-    var tokenExpiry: MonotonicInstant? {
+    /// When the connection has to end with the client's token, in milliseconds since 1970; `nil` for never.
+    var tokenExpiry: Int64? {
         get { self.rare?.value.tokenExpiry }
         set { self.changeRare { $0.tokenExpiry = newValue } }
+    }
+
+    /// Time until then by the present wall clock.
+    var tokenTimeLeft: Duration? {
+        self.tokenExpiry.map { .milliseconds($0 - self.loop.system.wallClockMilliseconds()) }
     }
 
     /// Rates of what requests publish in rooms, where clients cannot be told from one another; `nil` before the first.

@@ -164,9 +164,7 @@ struct TrustedUser: Sendable, Equatable {
         let named = field.flatMap { $0.isRepeated ? nil : $0.first }
         guard let name = grant?.subject ?? named, !name.isEmpty, name.isComposed else { return nil }
         self.name = name
-        guard expires, let remaining = grant?.remaining else { return }
-        let seconds = UInt64(clamping: Machine.wallClockMilliseconds() / 1000)
-        self.expiry = seconds + UInt64(clamping: remaining.components.seconds)
+        if expires { self.expiry = grant?.expiry.map { UInt64(clamping: $0 / 1000) } }
     }
 }
 

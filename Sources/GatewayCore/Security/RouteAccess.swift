@@ -29,7 +29,7 @@ final class RouteAccess: Sendable {
     /// - Throws: 401 without a valid token, 400 for several, 403 if a claim is missing that the route needs, 503 while
     ///   there are no keys yet. The refusal's `detail` is for the log.
     func admit(
-        _ head: RequestHead, _ match: RouteMatch, now: Int64 = Machine.wallClockMilliseconds()
+        _ head: RequestHead, _ match: RouteMatch, now: Int64
     ) throws(HandshakeRefusal) -> AccessGrant {
         let request = try TokenRequest(head, query: match.query, settings: self.settings)
         guard let text = request.token else { throw .tokenRequired }
@@ -43,19 +43,18 @@ final class RouteAccess: Sendable {
             head: request.head,
             match: RouteMatch(index: match.index, parameters: match.parameters, query: request.query),
             token: token, parameters: try self.parameters(of: token), fields: try self.fields(of: token),
-            remaining: self.remaining(of: token, now: now), usesSubprotocol: request.usesSubprotocol)
+            expiry: self.expiry(of: token, now: now), usesSubprotocol: request.usesSubprotocol)
     }
 
     private static func seconds(_ milliseconds: Int64) -> Int64 {
         milliseconds / 1000 - (milliseconds % 1000 < 0 ? 1 : 0)
     }
 
-    /// Time until a connection has to end with the token; `nil` for never.
-    private func remaining(of token: Token, now: Int64) -> Duration? {
+    /// When a connection has to end with the token, in milliseconds since 1970; `nil` for never.
+    private func expiry(of token: Token, now: Int64) -> Int64? {
         guard self.settings.closesWhenExpired, let expiry = token.expiry else { return nil }
-        let seconds = expiry + self.source.verifier.rules.leeway - Self.seconds(now)
-        guard seconds < Self.longestWatch else { return nil }
-        return max(.zero, .seconds(seconds) - .milliseconds(now - Self.seconds(now) * 1000))
+        let seconds = expiry + self.source.verifier.rules.leeway
+        return seconds - Self.seconds(now) < Self.longestWatch ? seconds * 1000 : nil
     }
 
     /// Values for the placeholders of `ResourceTemplate`, percent-encoded.
@@ -100,8 +99,8 @@ struct AccessGrant: Sendable {
     let parameters: [String: String]
     /// The route's header fields with the claims.
     let fields: [HTTPField]
-    /// Time until the connection has to end; `nil` for never.
-    let remaining: Duration?
+    /// When the connection has to end, in milliseconds since 1970; `nil` for never.
+    let expiry: Int64?
     /// Whether the token was offered as a subprotocol: the client expects an answer to `bearer`.
     let usesSubprotocol: Bool
 
@@ -134,16 +133,17 @@ private struct TokenRequest {
     /// Tokens of `Authorization` fields with the scheme `Bearer`; other schemes are the upstream's.
     private static func authorization(_ head: RequestHead) -> [String] {
         head.fields.values("Authorization").compactMap { value in
-            let parts = value.split(separator: " ", maxSplits: 1)
-            guard let scheme = parts.first, String(scheme).matchesIgnoringCase("Bearer") else { return nil }
-            return parts.count == 2 ? String(parts[1].drop { $0 == " " }) : ""
+            let parts = value.utf8.split(separator: UInt8(ascii: " "), maxSplits: 1)
+            guard let scheme = parts.first, Substring(scheme).matchesIgnoringCase("Bearer") else { return nil }
+            return parts.count == 2 ? Substring(parts[1]).trimmingBlanks : ""
         }
     }
 
     /// Takes the offer behind `bearer` out of the offers.
     private mutating func takeSubprotocol() -> [String] {
         var offers = self.head.fields.list("Sec-WebSocket-Protocol")
-        guard let index = offers.firstIndex(of: AccessGrant.subprotocol), index + 1 < offers.count else { return [] }
+        let isOffered = { (offer: String) in offer.utf8.elementsEqual(AccessGrant.subprotocol.utf8) }
+        guard let index = offers.firstIndex(where: isOffered), index + 1 < offers.count else { return [] }
         let token = offers.remove(at: index + 1)
         var fields = self.head.fields.all.filter { !$0.isNamed("Sec-WebSocket-Protocol") }
         fields.append(HTTPField("Sec-WebSocket-Protocol", offers.joined(separator: ", ")))
@@ -158,7 +158,7 @@ private struct TokenRequest {
         var tokens: [String] = []
         let kept = query.split(separator: "&", omittingEmptySubsequences: false).filter { piece in
             let end = piece.firstIndex(of: "=") ?? piece.endIndex
-            guard PercentCoding.decodedText(piece[..<end]) == name else { return true }
+            guard PercentCoding.decodedText(piece[..<end])?.utf8.elementsEqual(name.utf8) == true else { return true }
             tokens.append(PercentCoding.decodedText(piece[end...].dropFirst()) ?? "")
             return false
         }
@@ -172,23 +172,18 @@ private struct TokenRequest {
     /// The first cookie of this name: servers list the most specific one first (RFC 6265 §5.4).
     private static func cookie(_ name: String, _ head: RequestHead) -> String? {
         for field in head.fields.values("Cookie") {
-            for pair in field.split(separator: ";") {
-                let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-                guard parts.count == 2, parts[0].trimmed == name else { continue }
-                let value = parts[1].trimmed
-                let isQuoted = value.count >= 2 && value.hasPrefix("\"") && value.hasSuffix("\"")
-                return isQuoted ? String(value.dropFirst().dropLast()) : value
+            for pair in field.utf8.split(separator: UInt8(ascii: ";")) {
+                let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+                guard parts.count == 2, Substring(parts[0]).trimmingBlanks.utf8.elementsEqual(name.utf8) else {
+                    continue
+                }
+                let value = Substring(parts[1]).trimmingBlanks
+                let quote = UInt8(ascii: "\"")
+                let isQuoted = value.utf8.count >= 2 && value.utf8.first == quote && value.utf8.last == quote
+                return isQuoted ? String(Substring(value.utf8.dropFirst().dropLast())) : value
             }
         }
         return nil
-    }
-}
-
-extension Substring {
-    fileprivate var trimmed: String {
-        var text = self.drop { $0 == " " || $0 == "\t" }
-        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
-        return String(text)
     }
 }
 

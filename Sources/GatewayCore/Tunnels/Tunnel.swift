@@ -140,7 +140,8 @@ final class Tunnel {
 
     private func armTimer() {
         let deadline = self.relaySettings.deadline(
-            openedAt: self.openedAt, lastActivity: self.lastActivity, tokenExpiry: self.context.tokenExpiry)
+            openedAt: self.openedAt, lastActivity: self.lastActivity, tokenTimeLeft: self.context.tokenTimeLeft,
+            now: self.loop.now)
         guard let deadline else { return }
         self.loop.arm(self.context.timer, at: deadline, target: self)
     }
@@ -150,7 +151,7 @@ extension Tunnel: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
         if timer === self.closingTimer { return self.closingTimerFired() }
         let passed = self.relaySettings.passedTimeout(
-            openedAt: self.openedAt, lastActivity: self.lastActivity, tokenExpiry: self.context.tokenExpiry,
+            openedAt: self.openedAt, lastActivity: self.lastActivity, tokenTimeLeft: self.context.tokenTimeLeft,
             now: self.loop.now)
         switch passed {
         case .maximumAge: self.perform(self.machine.maximumAgeReached())
@@ -194,20 +195,23 @@ extension RelaySettings {
         case tokenExpiry
     }
 
-    /// When the first of them passes, as far as is known; `nil` without any.
+    /// Longest time between two looks at the wall clock, which may be set while a token is valid.
+    private static let clockInterval = Duration.seconds(60)
+
+    /// When to check them next; `nil` without any.
     func deadline(
-        openedAt: MonotonicInstant, lastActivity: MonotonicInstant, tokenExpiry: MonotonicInstant?
+        openedAt: MonotonicInstant, lastActivity: MonotonicInstant, tokenTimeLeft: Duration?, now: MonotonicInstant
     ) -> MonotonicInstant? {
         let idle = self.settings.idleTimeout.map { lastActivity.advanced(by: $0) }
         let age = self.settings.maximumAge.map { openedAt.advanced(by: $0) }
-        return [idle, age, tokenExpiry].compactMap(\.self).min()
+        let token = tokenTimeLeft.map { now.advanced(by: min($0, Self.clockInterval)) }
+        return [idle, age, token].compactMap(\.self).min()
     }
 
     func passedTimeout(
-        openedAt: MonotonicInstant, lastActivity: MonotonicInstant, tokenExpiry: MonotonicInstant?,
-        now: MonotonicInstant
+        openedAt: MonotonicInstant, lastActivity: MonotonicInstant, tokenTimeLeft: Duration?, now: MonotonicInstant
     ) -> PassedTimeout? {
-        if let tokenExpiry, tokenExpiry <= now { return .tokenExpiry }
+        if let tokenTimeLeft, tokenTimeLeft <= .zero { return .tokenExpiry }
         if let age = self.settings.maximumAge, openedAt.advanced(by: age) <= now { return .maximumAge }
         if let idle = self.settings.idleTimeout, lastActivity.advanced(by: idle) <= now { return .idle }
         return nil

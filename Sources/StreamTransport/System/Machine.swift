@@ -71,9 +71,17 @@ extension System {
         return whole.withRawSpan { self.send(descriptor, $0) }
     }
 
-    package func removeSocketFile(_ path: String) {
-        guard !path.hasPrefix("@"), unsafe sluice_is_socket_file(path) == 1 else { return }
-        _ = unsafe unlink(path)
+    package func wallClockMilliseconds() -> Int64 {
+        Machine.wallClockMilliseconds()
+    }
+
+    package func socketFile(at path: String) -> SocketFile? {
+        SocketFile(at: path)
+    }
+
+    package func remove(_ file: SocketFile) {
+        guard SocketFile(at: file.path) == file else { return }
+        _ = unsafe unlink(file.path)
     }
 
     package func setMode(_ mode: UInt32, ofSocketFile path: String) -> SystemError? {

@@ -159,8 +159,25 @@ extension SocketAddress {
     }
 }
 
-/// The file of a Unix socket.
-package enum SocketFile {
+/// The file of a Unix socket, told from another that gets its path later.
+package struct SocketFile: Hashable, Sendable {
+    package let path: String
+    private let device: UInt64
+    private let inode: UInt64
+
+    package init(path: String, device: UInt64, inode: UInt64) {
+        self.path = path
+        self.device = device
+        self.inode = inode
+    }
+
+    /// - Returns: `nil` where there is none, and for an abstract name.
+    init?(at path: String) {
+        var (device, inode): (UInt64, UInt64) = (0, 0)
+        guard !path.hasPrefix("@"), unsafe sluice_socket_file(path, &device, &inode) == 1 else { return nil }
+        self.init(path: path, device: device, inode: inode)
+    }
+
     /// Whether a process listens at `path`; any error but a refusal counts as yes.
     package static func isServed(_ path: String) -> Bool {
         let isFile = unsafe sluice_is_socket_file(path) == 1

@@ -11,6 +11,9 @@ package protocol System: AnyObject {
     /// The clock, read afresh.
     func now() -> MonotonicInstant
 
+    /// Milliseconds since 1970-01-01T00:00:00Z. Unlike `now()`, it can be set, and goes on while the machine sleeps.
+    func wallClockMilliseconds() -> Int64
+
     /// Waits until something watched is ready, `deadline` has passed (`nil`: no deadline) or `wake()` was called,
     /// whichever is first. Replaces the contents of `events` (at most its capacity). A deadline in the past polls.
     func wait(_ events: inout ReadyEvents, until deadline: MonotonicInstant?)
@@ -115,8 +118,12 @@ package protocol System: AnyObject {
     /// After this the completion of `ticket` is never called.
     func cancelResolution(_ ticket: ResolutionToken)
 
-    /// Takes away the file of a Unix socket that is closed; does nothing where there is none.
-    func removeSocketFile(_ path: String)
+    /// The file of a Unix socket; `nil` where there is none, and for an abstract name.
+    func socketFile(at path: String) -> SocketFile?
+
+    /// Takes away the file of a Unix socket, unless another has its path by now. Called before the socket is closed, since
+    /// a file that is made afterwards may get the same number.
+    func remove(_ file: SocketFile)
 
     /// Sets the permission bits of a Unix socket's file; does nothing where there is none.
     func setMode(_ mode: UInt32, ofSocketFile path: String) -> SystemError?

@@ -27,7 +27,8 @@ package final class TransferDaemon {
     private var journal: TransferJournal
     private var listener: SocketListener?
     /// Whether the socket is not the service manager's, which keeps it open.
-    private var ownsSocket = false
+    /// The socket's file, if this process has bound it.
+    private var socketFile: SocketFile?
     private var clients: [ObjectIdentifier: ClientConnection] = [:]
     private var owners: [String: ClientConnection] = [:]
     private var loads: [String: SessionLoads] = [:]
@@ -71,9 +72,9 @@ package final class TransferDaemon {
         } else {
             var options = ListenOptions()
             options.mode = 0o600
-            self.ownsSocket = true
             self.listener = try SocketListener(
                 .unix(path: self.folders.socket), options: options, on: self.loop, owner: self)
+            self.socketFile = self.loop.system.socketFile(at: self.folders.socket)
         }
         if self.file.isNew, UnusedFiles.exist(in: self.folders) {
             self.log(
@@ -113,8 +114,8 @@ package final class TransferDaemon {
         self.isFinished = true
         self.loop.disarm(self.scheduleTimer)
         self.loop.disarm(self.idleTimer)
-        if let listener = self.listener, self.ownsSocket {
-            self.loop.system.removeSocketFile(self.folders.socket)
+        if let listener = self.listener, let socketFile = self.socketFile {
+            self.loop.system.remove(socketFile)
             listener.close()
         }
         for client in self.clients.values { client.close() }

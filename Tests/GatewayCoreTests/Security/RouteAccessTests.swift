@@ -80,6 +80,16 @@ struct RouteAccessTests {
         scene.finish()
     }
 
+    /// Semicolons and equals signs separate as bytes, whatever Unicode takes for one character.
+    @Test func cookiesAreSeparatedByBytes() throws {
+        let scene = try GatewayScene(Self.configuration)
+        for cookie in ["session=\(Self.valid());\u{301}=b", "a=\u{301};session=\(Self.valid())"] {
+            let head = try self.head(scene, TokenScene.request("/everywhere", "Cookie: \(cookie)"))
+            #expect(head.hasPrefix("HTTP/1.1 101"), "\(head)")
+        }
+        scene.finish()
+    }
+
     /// A browser sends cookies with every request: a token that the page chose takes precedence.
     @Test func cookieCountsOnlyWithoutAnotherToken() throws {
         let scene = try GatewayScene(Self.configuration)
@@ -257,6 +267,40 @@ struct RouteAccessTests {
         scene.settle()
         #expect(scene.gateway.endings.map(\.reason) == ["gateway/relaying/token-expired"])
         scene.finish()
+    }
+
+    @Test func wallClockThatIsSetForwardEndsConnectionsWithinAMinute() throws {
+        let scene = try GatewayScene(Self.configuration)
+        let client = try self.echoClient(of: scene, lasting: 3600)
+        _ = scene.network.run(for: .seconds(30))
+        scene.network.wallClockStep = .seconds(3600)
+        #expect(scene.run(atMost: .seconds(61)) { client.frames.contains { $0.opcode == 8 } })
+        client.send(8, [0x03, 0xF0])
+        scene.settle()
+        #expect(scene.gateway.endings.map(\.reason) == ["gateway/relaying/token-expired"])
+        scene.finish()
+    }
+
+    @Test func wallClockThatIsSetBackPostponesTheEndOfConnections() throws {
+        let scene = try GatewayScene(Self.configuration)
+        let client = try self.echoClient(of: scene, lasting: 60)
+        scene.network.wallClockStep = .seconds(-600)
+        _ = scene.network.run(for: .seconds(650))
+        #expect(client.frames.allSatisfy { $0.opcode != 8 })
+        #expect(scene.run(atMost: .seconds(20)) { client.frames.contains { $0.opcode == 8 } })
+        client.send(8, [0x03, 0xF0])
+        scene.settle()
+        scene.finish()
+    }
+
+    /// - Parameter seconds: until its token expires.
+    private func echoClient(of scene: GatewayScene, lasting seconds: Int64) throws -> RawWebSocketPeer {
+        let peer = try scene.client(1001)
+        let token = TokenScene.token(#"{"aud":"chat","exp":\#(TokenScene.now + seconds)}"#)
+        peer.send(TokenScene.request("/echo", "Authorization: Bearer \(token)"))
+        let client = RawWebSocketPeer(peer, isClient: true)
+        #expect(scene.head(client)?.hasPrefix("HTTP/1.1 101") == true)
+        return client
     }
 
     @Test func connectionOutlivesItsTokenWhereTheRouteSaysSo() throws {

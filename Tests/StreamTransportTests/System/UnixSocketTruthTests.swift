@@ -101,7 +101,7 @@ struct UnixSocketTruthTests {
         let system = try TransportTestbed(.sockets).makeSystem()
         for file in [path, link, files.temporaryDirectory.path] {
             #expect(system.listen(.unix(path: file), options: ListenOptions()) == .failure(.notSocket))
-            system.removeSocketFile(file)
+            #expect(system.socketFile(at: file) == nil)
         }
         #expect(try Data(contentsOf: URL(fileURLWithPath: link)) == Data("kept".utf8))
     }
@@ -111,15 +111,19 @@ struct UnixSocketTruthTests {
         let path = Self.filePath()
         let system = try TransportTestbed(kind).makeSystem()
         let listener = try system.listen(.unix(path: path), options: ListenOptions()).get()
-        system.removeSocketFile(path)
+        let file = try #require(system.socketFile(at: path))
+        system.remove(file)
         #expect(system.connect(.unix(path: path)) == .failure(.noSuchFile))
+        #expect(system.socketFile(at: path) == nil)
         // Another may take the path; the old listener's end is none of its business.
         let heir = try system.listen(.unix(path: path), options: ListenOptions()).get()
+        let heirsFile = try #require(system.socketFile(at: path))
+        system.remove(file)
         system.close(listener)
         let connected = try system.connect(.unix(path: path)).get()
+        system.remove(heirsFile)
         for descriptor in [connected, heir] { system.close(descriptor) }
-        system.removeSocketFile(path)
-        system.removeSocketFile(path)
+        system.remove(heirsFile)
         #expect(system.connect(.unix(path: path)) == .failure(.noSuchFile))
     }
 
