@@ -60,6 +60,15 @@ struct OriginPolicyTests {
         for site in ["cross-site", "same-site", "x"] { #expect(self.status(here, fetchSite: site) == 403) }
     }
 
+    /// Sorting the marks, as Unicode's normal forms need it, would take hours.
+    @Test(.timeLimit(.minutes(1)), arguments: ["", "none", "localhost", "http://", "http://127.0.0.1:8081", "["])
+    func fieldOfManyMarksIsRefusedInTimeThatGrowsWithIt(_ start: String) {
+        let value = start + String(repeating: "\u{301}\u{323}", count: 500_000)
+        #expect(self.status(value) == 400)
+        #expect(self.status("127.0.0.1:8081", origin: value) == 403)
+        #expect(self.status("127.0.0.1:8081", fetchSite: value) == 403)
+    }
+
     @Test func originIsNotCheckedOnAUnixSocket() {
         let status = self.status("anything", origin: "http://evil.example") {
             $0.address = .unix(path: "/run/c.sock", mode: 0o600)

@@ -26,8 +26,8 @@ struct APIKeyAuthenticator: Sendable {
         if let value = values.first { return values.count == 1 ? value : nil }
         let authorizations = fields[values: .authorization]
         guard authorizations.count == 1, let authorization = authorizations.first else { return nil }
-        let parts = authorization.split(separator: " ", maxSplits: 1)
-        guard parts.count == 2, parts[0].lowercased() == "apikey" else { return nil }
+        let parts = authorization.utf8.split(separator: UInt8(ascii: " "), maxSplits: 1).map { Substring($0) }
+        guard parts.count == 2, parts[0].matchesIgnoringCase("apikey") else { return nil }
         return parts[1].trimmingBlanks
     }
 

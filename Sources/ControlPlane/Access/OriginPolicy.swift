@@ -1,5 +1,6 @@
 import GatewayConfiguration
 import GatewayCore
+import WireText
 
 /// Refuses requests that foreign web pages make browsers send: by DNS rebinding, or across origins.
 package struct OriginPolicy: Sendable {
@@ -31,7 +32,7 @@ package struct OriginPolicy: Sendable {
             guard Self.isSameOrigin(origin, authority) else {
                 throw ControlProblem(403, "cross-origin", "Cross-origin requests are refused.")
             }
-        } else if let fetchSite, fetchSite != "same-origin", fetchSite != "none" {
+        } else if let fetchSite, !["same-origin", "none"].contains(where: { $0.utf8.elementsEqual(fetchSite.utf8) }) {
             throw ControlProblem(403, "cross-origin", "Cross-site requests are refused (Sec-Fetch-Site).")
         }
     }
@@ -48,6 +49,7 @@ package struct OriginPolicy: Sendable {
 
     /// The host in lower case, without brackets and port.
     private static func host(of authority: String) -> String? {
+        guard authority.utf8.allSatisfy(\.isVisibleASCII) else { return nil }
         let text = authority.lowercased()
         let host: Substring
         if text.first == "[" {
@@ -62,6 +64,7 @@ package struct OriginPolicy: Sendable {
     /// Whether `origin` has the host and port of `authority`. Either scheme matches, as a proxy in front may terminate
     /// TLS.
     private static func isSameOrigin(_ origin: String, _ authority: String) -> Bool {
+        guard origin.utf8.allSatisfy(\.isVisibleASCII) else { return false }
         let text = origin.lowercased()
         for (scheme, port) in [("http://", ":80"), ("https://", ":443")] where text.hasPrefix(scheme) {
             return Self.dropping(port, from: text.dropFirst(scheme.count))

@@ -142,8 +142,8 @@ package struct CallerAuthenticator: Sendable {
 
     /// RFC 6750 §2.1.
     private func bearer(_ authorization: String, now: Int64) throws(ControlProblem) -> Caller {
-        let parts = authorization.split(separator: " ", maxSplits: 1)
-        guard parts.count == 2, parts[0].lowercased() == "bearer" else {
+        let parts = authorization.utf8.split(separator: UInt8(ascii: " "), maxSplits: 1).map { Substring($0) }
+        guard parts.count == 2, parts[0].matchesIgnoringCase("bearer") else {
             throw Self.unauthorized("Send a token as Authorization: Bearer TOKEN.", error: nil)
         }
         let text = parts[1].trimmingBlanks

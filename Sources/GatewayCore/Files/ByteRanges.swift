@@ -36,13 +36,14 @@ package enum ByteRanges: Hashable, Sendable {
 
     private static func specifiers(_ value: String) -> [Substring]? {
         guard value.beginsIgnoringCase("bytes=") else { return nil }
-        return value.dropFirst(6).split(separator: ",", maxSplits: Self.limit + 1).map { Substring($0.trimmingBlanks) }
-            .filter { !$0.isEmpty }
+        return value.utf8.dropFirst(6).split(separator: UInt8(ascii: ","), maxSplits: Self.limit + 1)
+            .map { Substring(Substring($0).trimmingBlanks) }.filter { !$0.isEmpty }
     }
 
     /// - Returns: an empty range for a part beyond the end; `nil` for malformed text, and for the end of an empty file.
     private static func part(_ text: Substring, size: Int64) -> Range<Int64>? {
-        let ends = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+        let ends = text.utf8.split(separator: UInt8(ascii: "-"), maxSplits: 1, omittingEmptySubsequences: false)
+            .map { Substring($0) }
         guard ends.count == 2 else { return nil }
         if ends[0].isEmpty {
             // The last bytes of an empty file can be had (RFC 9110 §14.1.2), but no Content-Range names them: it is sent whole.

@@ -45,15 +45,16 @@ package struct FileValidators: Hashable, Sendable {
         let field = fields.single("If-Range")
         guard let value = field.first else { return true }
         guard !field.isRepeated else { return false }
-        if value.hasPrefix("\"") || value.hasPrefix("W/") { return value == self.entityTag }
+        if value.utf8.first == UInt8(ascii: "\"") || value.utf8.starts(with: "W/".utf8) {
+            return value.utf8.elementsEqual(self.entityTag.utf8)
+        }
         // While its second lasts, another change could have the same date: it is weak (RFC 9110 §8.8.2.2).
         return HTTPDate(value, now: now) == self.lastModified && self.lastModified < now
     }
 
     private func matches(_ tags: [String], weakly: Bool) -> Bool {
-        tags.contains { tag in
-            tag == "*" || tag == self.entityTag || weakly && tag == "W/\(self.entityTag)"
-        }
+        let own = ["*", self.entityTag] + (weakly ? ["W/\(self.entityTag)"] : [])
+        return tags.contains { tag in own.contains { $0.utf8.elementsEqual(tag.utf8) } }
     }
 
     /// `nil` without the field, with several, or with one that is no date: then it is ignored.
@@ -82,9 +83,11 @@ package enum FileCoding: String, CaseIterable, Sendable {
     package static func accepted(_ fields: FieldLines) -> [FileCoding] {
         var weights: [String: Int] = [:]
         for element in fields.list("Accept-Encoding") {
-            let parts = element.split(separator: ";", maxSplits: 1)
-            let name = (parts.first.map { $0.trimmingBlanks } ?? "").loweredASCII
-            weights[name == "x-gzip" ? "gzip" : name] = parts.count > 1 ? Self.weight(parts[1].trimmingBlanks) : 1000
+            let parts = element.utf8.split(separator: UInt8(ascii: ";"), maxSplits: 1).map {
+                Substring($0).trimmingBlanks
+            }
+            guard let name = parts.first?.loweredASCII, name.isToken else { continue }
+            weights[name == "x-gzip" ? "gzip" : name] = parts.count > 1 ? Self.weight(parts[1]) : 1000
         }
         let identity = weights["identity"] ?? 0
         let ranked = Self.allCases.map { ($0, weights[$0.rawValue] ?? weights["*"] ?? 0) }
@@ -94,7 +97,8 @@ package enum FileCoding: String, CaseIterable, Sendable {
     /// Thousandths; malformed text counts as refused.
     private static func weight(_ text: String) -> Int {
         guard text.beginsIgnoringCase("q=") else { return 0 }
-        let digits = text.dropFirst(2).split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+        let digits = text.utf8.dropFirst(2)
+            .split(separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false).map { Substring($0) }
         guard let whole = digits.first?.decimal, whole <= 1 else { return 0 }
         guard digits.count == 2, !digits[1].isEmpty else { return Int(whole) * 1000 }
         guard digits[1].utf8.count <= 3, let fraction = digits[1].decimal else { return 0 }

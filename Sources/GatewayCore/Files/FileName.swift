@@ -34,7 +34,7 @@ package struct FileName: Hashable, Sendable {
     /// - Parameter isFirst: whether the name lies directly in the route's directory.
     package static func isServed(_ name: String, isFirst: Bool) -> Bool {
         guard (1...255).contains(name.utf8.count),
-            name.utf8.first != UInt8(ascii: ".") || isFirst && name == ".well-known"
+            name.utf8.first != UInt8(ascii: ".") || isFirst && name.utf8.elementsEqual(".well-known".utf8)
         else { return false }
         return name.utf8.allSatisfy { byte in
             byte >= 0x20 && byte != 0x7F && byte != UInt8(ascii: "/") && byte != UInt8(ascii: "\\")

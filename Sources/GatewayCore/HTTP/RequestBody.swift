@@ -28,7 +28,7 @@ package enum RequestBodyFraming: Hashable, Sendable {
             self = .empty
             return
         }
-        guard let length = lengths.first?.decimal, lengths.allSatisfy({ $0 == lengths[0] }) else {
+        guard let length = lengths.first?.decimal, lengths.allSatisfy({ $0.utf8.elementsEqual(lengths[0].utf8) }) else {
             throw .malformed("Content-Length is not one number of bytes.")
         }
         self = length == 0 ? .empty : .length(length)

@@ -50,7 +50,7 @@ final class RoomStreamResponder: HTTPResponder {
 
     /// Official clients send Protobuf as `application/octet-stream`.
     private static func encoding(of request: PlainRequest) -> ProtocolEncoding {
-        let isBinary = request.head.fields["Content-Type"]?.lowercased().hasPrefix("application/octet-stream") == true
+        let isBinary = request.head.fields["Content-Type"]?.beginsIgnoringCase("application/octet-stream") == true
         return request.head.method == "POST" && isBinary ? .protobuf : .json
     }
 
@@ -108,7 +108,7 @@ final class RoomStreamResponder: HTTPResponder {
 
     private static func wantsEvents(_ request: PlainRequest) -> Bool {
         request.head.method == "GET"
-            || request.head.fields.list("Accept").contains { $0.hasPrefix("text/event-stream") }
+            || request.head.fields.list("Accept").contains { $0.utf8.starts(with: "text/event-stream".utf8) }
     }
 
     /// Begins a response that goes on.

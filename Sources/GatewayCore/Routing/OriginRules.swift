@@ -1,4 +1,5 @@
 import GatewayConfiguration
+import WireText
 
 /// Which pages may open WebSockets here (RFC 6455 §10.2).
 ///
@@ -26,7 +27,7 @@ package struct OriginRules: Hashable, Sendable {
     ///   §6.1 is allowed only if all are.
     package func allows(_ origin: String?) -> Bool {
         guard !self.allowsAny, let origin else { return true }
-        if origin == "null" { return self.allowsOpaque }
+        if origin.utf8.elementsEqual("null".utf8) { return self.allowsOpaque }
         guard let parsed = Self.parse(origin) else { return false }
         return self.patterns.contains { pattern in
             guard case .site(parsed.scheme, let host, parsed.port) = pattern else { return false }
@@ -36,10 +37,10 @@ package struct OriginRules: Hashable, Sendable {
 
     /// Scheme and port as `OriginPattern` keeps them: lower case, and no port where it is the scheme's own.
     private static func parse(_ origin: String) -> (scheme: String, host: String, port: UInt16?)? {
-        guard let colon = origin.firstIndex(of: ":") else { return nil }
+        guard origin.utf8.allSatisfy(\.isVisibleASCII), let colon = origin.firstIndex(of: ":") else { return nil }
         let scheme = origin[..<colon].lowercased()
         let rest = origin[origin.index(after: colon)...]
-        guard !scheme.isEmpty, rest.hasPrefix("//"), !rest.utf8.contains(where: { $0 <= 0x20 || $0 >= 0x7F }),
+        guard !scheme.isEmpty, rest.hasPrefix("//"),
             let parts = HostText.split(rest.dropFirst(2)), !parts.host.isEmpty, !parts.host.contains("/")
         else { return nil }
         var port: UInt16?

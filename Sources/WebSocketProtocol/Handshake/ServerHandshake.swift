@@ -53,7 +53,7 @@ public enum ServerHandshake {
         guard !version.isRepeated else {
             throw .malformed("There is more than one Sec-WebSocket-Version field.")
         }
-        guard version.first == "13" else {
+        guard version.first?.utf8.elementsEqual("13".utf8) == true else {
             throw .upgradeRequired(
                 "Only version 13 of the WebSocket protocol is supported; send Sec-WebSocket-Version: 13.")
         }
@@ -62,7 +62,7 @@ public enum ServerHandshake {
     /// Bytes after the head are frames. A proxy could treat them as a body if the request declared one.
     private static func checkHasNoBody(_ head: RequestHead) throws(HandshakeRefusal) {
         let lengths = head.fields.values("Content-Length")
-        guard lengths.allSatisfy({ $0 == "0" }), head.fields["Transfer-Encoding"] == nil else {
+        guard lengths.allSatisfy({ $0.utf8.elementsEqual("0".utf8) }), head.fields["Transfer-Encoding"] == nil else {
             throw .malformed("An opening handshake has no body; leave out Content-Length and Transfer-Encoding.")
         }
     }

@@ -214,3 +214,21 @@ struct FileCodingTests {
         #expect(FileCoding.accepted(fields) == codings)
     }
 }
+
+@Suite("Fields of requests for files that Unicode compares slowly")
+struct FileFieldCostTests {
+    /// Sorting the marks, as Unicode's normal forms need it, would take hours.
+    @Test(.timeLimit(.minutes(1)), arguments: ["", "W/\"", "gzip;q=", "bytes=", "bytes=1-"])
+    func fieldOfManyMarksIsReadInTimeThatGrowsWithIt(_ start: String) {
+        let value = start + String(repeating: "\u{301}\u{323}", count: 500_000)
+        let names = ["If-Match", "If-None-Match", "If-Range", "Accept-Encoding"]
+        let fields = FieldLines(names.map { FieldLine($0, value) })
+        let validators = FileValidators(inode: 1, size: 1, modified: 0)
+        #expect(validators.evaluate(fields, now: HTTPDate(seconds: 0)) == .preconditionFailed)
+        let noneMatches = FieldLines([FieldLine("If-None-Match", value)])
+        #expect(validators.evaluate(noneMatches, now: HTTPDate(seconds: 0)) == .proceed)
+        #expect(!validators.allowRange(fields, now: HTTPDate(seconds: 0)))
+        #expect(FileCoding.accepted(fields).isEmpty)
+        #expect(ByteRanges([value], size: 1) == .whole)
+    }
+}

@@ -30,6 +30,12 @@ struct OriginRulesTests {
         #expect(!Self.rules.allows(origin))
     }
 
+    /// Sorting the marks, as Unicode's normal forms need it, would take hours.
+    @Test(.timeLimit(.minutes(1)), arguments: ["", "null", "https:", "https://app.example"])
+    func originOfManyMarksIsRefusedInTimeThatGrowsWithIt(_ start: String) {
+        #expect(!Self.rules.allows(start + String(repeating: "\u{301}\u{323}", count: 500_000)))
+    }
+
     @Test func clientsThatAreNoPagesPass() {
         #expect(Self.rules.allows(nil))
         #expect(OriginRules([]).allows(nil))

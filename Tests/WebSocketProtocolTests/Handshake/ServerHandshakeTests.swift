@@ -118,6 +118,13 @@ struct ServerHandshakeTests {
         #expect(Self.status(head) == status, "\(name)")
     }
 
+    /// Sorting the marks, as Unicode's normal forms need it, would take hours.
+    @Test(.timeLimit(.minutes(1)), arguments: [("Sec-WebSocket-Version", 426), ("Content-Length", 400)])
+    func fieldOfManyMarksIsRefusedInTimeThatGrowsWithIt(_ name: String, _ status: Int) {
+        let value = String(repeating: "\u{301}\u{323}", count: 500_000)
+        #expect(Self.status(Self.replacing(name, value)) == status)
+    }
+
     @Test func refusalNamesTheSupportedVersionAndMethod() {
         let version = ServerHandshake.evaluate(Self.replacing("Sec-WebSocket-Version", "8"))
         guard case .failure(let upgrade) = version else {
