@@ -368,6 +368,20 @@ struct ReplyTests {
         #expect(deltas.count == 2)
     }
 
+    /// Programs may sign what they send.
+    @Test func bytesThatAreJSONAreKeptAsTheyCame() throws {
+        let bytes = Array(" {\r\n  \"a\": [1,\n2]}\n".utf8)
+        let envelope = try RoomEnvelope(RoomEnvelope(.publication(Publication(Payload(detecting: bytes)))).encoded)
+        guard case .publication(let publication) = envelope.content else {
+            Issue.record("\(envelope)")
+            return
+        }
+        #expect(publication.data == .json(bytes) && publication.data.content(in: .protobuf) == bytes)
+        #expect(
+            Self.json(.push(channel: "c", .publication(publication)))
+                == #"{"push":{"channel":"c","pub":{"data": {  "a": [1,2]}}}}"#)
+    }
+
     @Test func bytesAreBase64ForClientsThatSpeakJSON() {
         let publication = Publication(.binary([0xFF, 0x00]))
         #expect(

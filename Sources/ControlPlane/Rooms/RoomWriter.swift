@@ -10,9 +10,9 @@ enum RoomWriter {
         text.member("offset", publication.offset > 0 ? publication.offset : nil)
         if publication.time > 0 { text.member("at", time: Int64(clamping: publication.time)) }
         switch publication.data {
-        case .json(let value):
+        case .json:
             text.key("data")
-            text.raw(value)
+            text.raw(publication.data.content(in: .json))
         case .binary(let bytes): text.member("b64data", Base64.encoded(bytes))
         }
         text.member("tags", Self.tags(publication.tags))
@@ -44,20 +44,7 @@ enum RoomWriter {
     private static func write(_ payload: Payload?, as key: JSONKey, to text: inout JSONText) {
         guard let payload, !payload.isEmpty else { return }
         text.key(key)
-        text.raw(Self.json(payload))
-    }
-
-    /// As clients that speak JSON get it.
-    static func json(_ payload: Payload) -> [UInt8] {
-        switch payload {
-        case .json(let value): return value
-        case .binary(let bytes):
-            var text = JSONText()
-            text.beginObject()
-            text.member("b64data", Base64.encoded(bytes))
-            text.endObject()
-            return text.bytes
-        }
+        text.raw(payload.content(in: .json))
     }
 
     // MARK: Events

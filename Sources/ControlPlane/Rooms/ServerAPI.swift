@@ -242,7 +242,7 @@ struct ServerAPI: Sendable {
         for (key, payload) in [("conn_info" as JSONKey, info.connectionInfo), ("chan_info", info.channelInfo)] {
             guard let payload, !payload.isEmpty else { continue }
             text.key(key)
-            text.raw(RoomWriter.json(payload))
+            text.raw(payload.content(in: .json))
         }
         text.endObject()
     }
@@ -284,7 +284,7 @@ struct ServerAPI: Sendable {
     private static func write(_ publication: Publication, to text: inout JSONText) {
         text.beginObject()
         text.key("data")
-        text.raw(RoomWriter.json(publication.data))
+        text.raw(publication.data.content(in: .json))
         if let info = publication.info {
             text.key("info")
             Self.write(info, to: &text)

@@ -24,8 +24,8 @@ final class PublicationDelta: Sendable {
     /// - Returns: `nil` where the publication is not longer than the difference. Other loops wait meanwhile: they would
     ///   need the same time to make it.
     func content(in encoding: ProtocolEncoding) -> [UInt8]? {
-        // JSON is the same in both encodings; bytes are not.
-        let isText = if case (.json, .json) = (self.former, self.current) { true } else { false }
+        // JSON on one line is the same in both encodings; bytes are not.
+        let isText = [self.former, self.current].allSatisfy { $0.content(in: .json) == $0.bytes }
         return self.made.withLock { made in
             switch made[isText ? .json : encoding] {
             case .shorter(let content): return content

@@ -225,7 +225,7 @@ final class LoopMessage {
         case .json(let bytes):
             var reader = JSONReader(bytes)
             guard reader.nextKind() == .string, let text = try? reader.readString() else {
-                return RoomMessage.Plain(kind: .text, bytes: bytes)
+                return RoomMessage.Plain(kind: .text, bytes: payload.content(in: .json))
             }
             return RoomMessage.Plain(kind: .text, bytes: Array(text.utf8))
         }

@@ -29,7 +29,7 @@ typealias FieldNumbers = [UInt64: MemberName]
 
 /// What a publication, or another field of free content, carries.
 package enum Payload: Sendable, Hashable {
-    /// A JSON value on one line.
+    /// A JSON value, as it was received; perhaps with blanks around it.
     case json([UInt8])
     /// Bytes that are no JSON. A client that speaks JSON gets them as `{"b64data":"…"}`.
     case binary([UInt8])
@@ -51,8 +51,8 @@ package enum Payload: Sendable, Hashable {
     package static func json(text bytes: [UInt8]) -> Payload? {
         guard bytes.isValidUTF8 else { return nil }
         var reader = JSONReader(bytes)
-        guard let raw = try? reader.readRaw(), reader.isAtEnd() else { return nil }
-        return .json(raw)
+        guard (try? reader.skipValue()) != nil, reader.isAtEnd() else { return nil }
+        return .json(bytes)
     }
 }
 

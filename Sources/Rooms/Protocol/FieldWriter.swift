@@ -64,12 +64,19 @@ package struct Tag: Sendable, Hashable {
 }
 
 extension Payload {
-    /// As a client reads it: a JSON value, or bytes. Bytes that are no JSON are an object with them.
+    /// As a client reads it: a JSON value on one line, or bytes. Bytes that are no JSON are an object with them.
     package func content(in encoding: ProtocolEncoding) -> [UInt8] {
         switch (self, encoding) {
-        case (.json(let bytes), _), (.binary(let bytes), .protobuf): bytes
+        case (.json(let bytes), .protobuf), (.binary(let bytes), .protobuf): bytes
+        case (.json(let bytes), .json): Self.onOneLine(bytes)
         case (.binary(let bytes), .json): Array(#"{"b64data":"\#(Base64.encoded(bytes))"}"#.utf8)
         }
+    }
+
+    /// Line breaks occur only between tokens: within strings they are escaped.
+    private static func onOneLine(_ json: [UInt8]) -> [UInt8] {
+        guard json.contains(where: { $0 == 0x0A || $0 == 0x0D }) else { return json }
+        return json.filter { $0 != 0x0A && $0 != 0x0D }
     }
 }
 
