@@ -108,12 +108,24 @@ package struct RestrictionReplica: Sendable {
 
     package subscript(_ entry: Moderation.Entry) -> RestrictionChange? { self.changes[entry] }
 
+    /// Time of a change that is made now: later than the one that is known, unless that is so far ahead that all nodes
+    /// refuse it.
+    package func timeOfChange(of entry: Moderation.Entry, now: Int64) -> Int64 {
+        guard let known = self.changes[entry], !Self.isAhead(known, now: now) else { return now }
+        return max(now, known.changedAt + 1)
+    }
+
+    /// Whether no later change that nodes accept could replace it: a clock was ahead when it was made.
+    private static func isAhead(_ change: RestrictionChange, now: Int64) -> Bool {
+        change.changedAt >= now + Self.clockTolerance
+    }
+
     /// - Parameter now: milliseconds since 1970.
     /// - Returns: whether the change is new, and holds.
     package mutating func apply(_ change: RestrictionChange, now: Int64) -> Bool {
         guard change.endsAt > now, change.changedAt <= now + Self.clockTolerance else { return false }
         if let known = self.changes[change.entry] {
-            guard change.replaces(known) else { return false }
+            guard change.replaces(known) || Self.isAhead(known, now: now) else { return false }
         } else if self.changes.count >= Moderation.limit {
             self.removeEnded(now: now)
             guard self.changes.count < Moderation.limit else { return false }
@@ -163,7 +175,7 @@ final class SharedRestrictions: Sendable {
         let (seconds, attoseconds) = duration.components
         let milliseconds = max(1, seconds * 1000 + attoseconds / 1_000_000_000_000_000)
         return self.replica.withLock { replica in
-            let changedAt = max(now, (replica[entry]?.changedAt ?? 0) + 1)
+            let changedAt = replica.timeOfChange(of: entry, now: now)
             let change = RestrictionChange(entry, changedAt: changedAt, endsAt: now + milliseconds)
             guard replica.apply(change, now: now) else { return nil }
             return self.obey(change, now: now) ? change : nil
@@ -176,7 +188,7 @@ final class SharedRestrictions: Sendable {
         return self.replica.withLock { replica in
             guard let known = replica[entry], !known.isLifted, known.endsAt > now else { return nil }
             var change = known
-            change.changedAt = max(now, known.changedAt + 1)
+            change.changedAt = replica.timeOfChange(of: entry, now: now)
             change.isLifted = true
             _ = replica.apply(change, now: now)
             _ = self.obey(change, now: now)

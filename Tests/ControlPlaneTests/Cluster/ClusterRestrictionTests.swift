@@ -127,6 +127,23 @@ struct ClusterRestrictionTests {
         #expect(digests[0] != 0 && digests[1] == 0 && replica.all == [])
     }
 
+    /// The node that made it had a clock two hours ahead, and now has the right time.
+    @Test func changeOfAClockThatWasAheadIsReplaced() {
+        let (ahead, now): (Int64, Int64) = (7_200_000, 5)
+        var replica = RestrictionReplica()
+        let changes = [
+            (self.change(ahead, ends: 9_000_000), ahead, now), (self.change(now, ends: 9_000_000), now, now + 1),
+            // A clock that is a little ahead decides, as all nodes accept it.
+            (self.change(now + 1000), now, now + 1001),
+        ]
+        for (change, time, next) in changes {
+            let isNew = replica.apply(change, now: time)
+            #expect(isNew && replica.timeOfChange(of: self.entry, now: now) == next)
+        }
+        let isRepeated = replica.apply(self.change(now), now: now)
+        #expect(!isRepeated)
+    }
+
     @Test func replicaIsBounded() {
         var replica = RestrictionReplica()
         for number in 0..<Moderation.limit {
