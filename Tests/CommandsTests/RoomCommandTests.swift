@@ -122,7 +122,9 @@ struct RoomCommandTests {
             let json = await self.run(gateway, "tail", "kept:a", "--last", "1", "--count", "1", "--json")
             #expect(try json.documents[0]["publication"]?["data"] == ["n": 3])
             let gap = await self.run(gateway, "tail", "kept:a", "--after", "other.1", "--count", "3")
-            #expect(gap.code == 0 && gap.errors.hasPrefix("sluice: messages are missing"))
+            // The position may as well be behind the newest message.
+            let text = "messages are missing: the room's history does not continue from that position"
+            #expect(gap.code == 0 && gap.errors == "sluice: \(text)\n")
         }
     }
 

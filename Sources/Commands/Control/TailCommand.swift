@@ -83,7 +83,7 @@ struct TailCommand: AsyncParsableCommand {
         }
         switch event.type {
         case "publication": try await context.print(try Self.publication(event).line)
-        case "gap": context.note("messages are missing: the room's history does not reach back to the last one")
+        case "gap": context.note("messages are missing: the room's history does not continue from that position")
         case "following" where hasReconnected && event.lastID.isEmpty:
             context.note("messages may be missing: the room keeps no history")
         case "ended": context.note("too slow for this room; continuing with what its history has")
