@@ -110,7 +110,6 @@ extension EmulatedStream: RoomConnection {
 
     func close(_ disconnect: Disconnect) {
         self.write(Reply.push(channel: "", .disconnect(disconnect)).encoded(self.form.encoding))
-        self.exchange.closeAfterResponse()
         self.exchange.finish()
     }
 }

@@ -122,6 +122,8 @@ final class RoomStreamResponder: HTTPResponder {
             // Proxies of the kind of nginx pass each piece on at once.
             FieldLine("X-Accel-Buffering", "no"),
         ]
+        // The end of the client's session ends the connection.
+        exchange.closeAfterResponse()
         return exchange.begin(200, origin + fields, .open, source: source)
     }
 
@@ -277,10 +279,7 @@ private final class RoomStream: RoomConnection {
     func pauseReading() {}
     func resumeReading() {}
 
-    func close(_ disconnect: Disconnect) {
-        self.exchange.closeAfterResponse()
-        self.exchange.finish()
-    }
+    func close(_ disconnect: Disconnect) { self.exchange.finish() }
 }
 
 extension RoomStream: HTTPBodySource {

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @Suite("Rooms by plain HTTP for pages of other origins")
@@ -21,6 +22,25 @@ struct RoomStreamTests {
             "/events", "Origin: https://a.example\r\n\(refusal.fields)", method: refusal.request)
         #expect(response.status == refusal.status)
         #expect(response["Access-Control-Allow-Origin"] == "https://a.example" && response["Vary"] == "Origin")
+        scene.finish()
+    }
+
+    @Test(arguments: [("GET", "?cf_connect=%7B%22token%22:%22x%22%7D", ""), ("POST", "", #"{"token":"x"}"#)])
+    func streamThatEndsAtOnceSaysThatTheConnectionCloses(
+        _ request: (method: String, query: String, body: String)
+    ) throws {
+        let scene = try GatewayScene(
+            """
+            listeners: [{name: web, listen: "ws://10.1.0.1:1001"}]
+            routes: [{name: events, path: /events, target: room-events}]
+            """)
+        let client = try scene.client(1001)
+        let length = request.body.isEmpty ? "" : "Content-Length: \(request.body.utf8.count)\r\n"
+        let head = "\(request.method) /events\(request.query) HTTP/1.1\r\nHost: a.example\r\n\(length)\r\n"
+        client.send(Array((head + request.body).utf8))
+        #expect(scene.run { client.sawEnd })
+        let answer = String(decoding: client.takeReceived(), as: UTF8.self)
+        #expect(answer.contains("\r\nConnection: close\r\n") && answer.contains("3500"), "\(answer)")
         scene.finish()
     }
 }
