@@ -471,6 +471,14 @@ def test_everything_has_a_name_and_changes_are_announced(page, chromium):
             assert unnamed == []
             found = {node["role"]["value"] for node in nodes if not node.get("ignored")}
             assert {"textbox", "button", "log", "status", "main", "heading"} <= found
+            # A list with another role would take the role of its items.
+            await one.evaluate("document.querySelector('#text button').click()")
+            await one.until(f"{lines('echoes')}.some(line => line.startsWith('Hello'))")
+            nodes = (await one.call("Accessibility.getFullAXTree"))["nodes"]
+            roles = {node["nodeId"]: node["role"]["value"] for node in nodes}
+            items = [node for node in nodes if node["role"]["value"] == "listitem"]
+            assert items and all(roles[node["parentId"]] == "list" for node in items)
+            assert await one.evaluate("[...document.querySelectorAll('[role=log]')].every(log => log.matches('div'))")
             assert await one.evaluate("document.documentElement.lang") == "en"
     run(body())
 

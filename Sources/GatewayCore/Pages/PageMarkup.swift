@@ -38,7 +38,7 @@ enum PageMarkup {
               <button type="button" class="quiet" id="leave">Leave</button>
             </div>
             <ul id="people" class="people" aria-label="People in the room"></ul>
-            <ol id="messages" class="log" role="log" aria-label="Messages" tabindex="0"></ol>
+            <div class="log" role="log" aria-label="Messages" tabindex="0"><ol id="messages"></ol></div>
             <form id="say" class="row">
               <label class="wide">Message
                 <input id="message" maxlength="2000" autocomplete="off" enterkeyhint="send" dir="auto"></label>
@@ -73,7 +73,7 @@ enum PageMarkup {
             </datalist>
             <button>Close</button>
           </form>
-          <ol id="echoes" class="log" role="log" aria-label="Messages of the echo" tabindex="0"></ol>
+          <div class="log" role="log" aria-label="Messages of the echo" tabindex="0"><ol id="echoes"></ol></div>
         </section>
         </main>
         <footer>

@@ -16,10 +16,11 @@ enum PageProgram {
         }
 
         // Keeps the newest line in view unless the reader has scrolled up, and at most 500 lines.
-        function append(log, item) {
+        function append(list, item) {
+          const log = list.parentElement;
           const follows = log.scrollHeight - log.scrollTop - log.clientHeight < 40;
-          log.append(item);
-          while (log.children.length > 500) log.firstElementChild.remove();
+          list.append(item);
+          while (list.children.length > 500) list.firstElementChild.remove();
           if (follows) log.scrollTop = log.scrollHeight;
         }
 

@@ -62,10 +62,11 @@ enum PageStyle {
         .people { display: flex; flex-wrap: wrap; gap: 0.35rem; list-style: none; margin: 0.5rem 0 0.75rem; padding: 0; }
         .people li { border: 1px solid var(--line); border-radius: 1rem; padding: 0.05rem 0.65rem; font-size: 0.87rem; }
         .log {
-          list-style: none; margin: 0 0 0.9rem; padding: 0.4rem 0; border-block: 1px solid var(--line);
+          margin: 0 0 0.9rem; padding: 0.4rem 0; border-block: 1px solid var(--line);
           height: 19rem; overflow-y: auto; overscroll-behavior: contain;
         }
-        #echoes { height: 11rem; margin-bottom: 0; font-size: 0.92rem; }
+        .log ol { list-style: none; margin: 0; padding: 0; }
+        #echo .log { height: 11rem; margin-bottom: 0; font-size: 0.92rem; }
         .log li { padding: 0.3rem 0.5rem; border-radius: 0.4rem; white-space: pre-wrap; }
         .log li.own { background: var(--own); }
         .log li.note { color: var(--soft); font-size: 0.88rem; }
