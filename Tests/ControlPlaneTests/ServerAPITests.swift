@@ -122,6 +122,17 @@ struct ServerAPITests {
         }
     }
 
+    @Test func idempotencyKeysHaveALimit() async throws {
+        let bodies = [255, 256].map { length in
+            #"{"channel":"kept:a","data":1,"idempotency_key":"\#(String(repeating: "k", count: length))"}"#
+        }
+        try await self.run { gateway in
+            let published = try await self.result(gateway, "publish", bodies[0])
+            let error = try await self.error(gateway, "publish", bodies[1])
+            #expect(published["offset"]?.integer == 1 && error == 106)
+        }
+    }
+
     @Test(arguments: [
         ("publish", #"{"channel":"kept:a"}"#, 107), ("publish", #"{"data":1}"#, 107),
         ("publish", #"{"channel":"other","data":1}"#, 102), ("publish", #"{"channel":"kept:a","data":"%LARGE%"}"#, 106),

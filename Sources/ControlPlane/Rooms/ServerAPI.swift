@@ -37,6 +37,8 @@ struct ServerAPI: Sendable {
     private static let historyLimit = 10_000
     private static let historyBytes = 16 << 20
     private static let tagLimit = 64
+    /// Bytes of an idempotency key.
+    private static let keyLimit = 255
 
     private let context: ControlContext
     private let node: String
@@ -113,6 +115,9 @@ struct ServerAPI: Sendable {
         guard let data = request.data, !data.isEmpty else { throw Failure(.badRequest, "bad request: data is missing") }
         guard request.tags.count <= Self.tagLimit else {
             throw Failure(.limitExceeded, "limit exceeded: more than \(Self.tagLimit) tags")
+        }
+        guard request.idempotencyKey.utf8.count <= Self.keyLimit else {
+            throw Failure(.limitExceeded, "limit exceeded: an idempotency_key of more than \(Self.keyLimit) bytes")
         }
         do throws(RoomPublisher.Refusal) {
             let position = try await self.publisher.publish(
