@@ -1,5 +1,7 @@
 import ControlAPI
+import GatewayCore
 import GatewayTestSupport
+import Rooms
 import Testing
 
 @Suite("Rooms in the REST interface", .timeLimit(.minutes(5)))
@@ -159,6 +161,19 @@ struct RoomOperationTests {
             #expect(try await probe.receive()["push"]?["pub"]?["data"]?.integer == 1)
             #expect(try await probe.receive()["push"]?["pub"]?["data"]?.integer == 2)
             #expect(try await gateway.get("/v1/rooms/kept%3Aa").json["publications"]?.integer == 1)
+        }
+    }
+
+    @Test func keyIsRememberedAfterManyOthers() async throws {
+        try await RoomProbe.run { gateway in
+            func publish(_ key: Int) async throws -> StreamPosition {
+                try await gateway.gateway.rooms.publish(
+                    Publication(.json([UInt8(ascii: "1")])), in: "kept:a", skipsHistory: false, idempotencyKey: "\(key)"
+                )
+            }
+            let first = try await publish(0)
+            for key in 1...1100 { _ = try await publish(key) }
+            #expect(try await publish(0) == first)
         }
     }
 

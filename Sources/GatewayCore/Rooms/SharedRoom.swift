@@ -40,8 +40,7 @@ package final class SharedRoom: Sendable {
         var first: UInt64 = 1
         /// Loops with members.
         var cursors: [Int: Cursor] = [:]
-        /// Results of publications with an idempotency key, oldest first.
-        var idempotent: Deque<(key: String, position: StreamPosition, expiry: Duration)> = []
+        var idempotent = IdempotentPublications()
         /// When a member entered or left, or something was published, last.
         var lastUse: Duration = .zero
         /// Members that get publications as differences to the one before.
@@ -58,9 +57,6 @@ package final class SharedRoom: Sendable {
             self.counted = counted
         }
     }
-
-    private static let idempotencyTime: Duration = .seconds(300)
-    private static let idempotencyLimit = 1000
 
     private let state: Mutex<State>
 
@@ -226,11 +222,8 @@ package final class SharedRoom: Sendable {
         skipsHistory: Bool = false, idempotencyKey: String? = nil, now: Duration, time: UInt64
     ) -> Published {
         self.state.withLock { state in
-            if let key = idempotencyKey {
-                while let first = state.idempotent.first, first.expiry <= now { state.idempotent.removeFirst() }
-                if let former = state.idempotent.first(where: { $0.key == key }) {
-                    return Published(position: former.position, loops: [], isRepeated: true)
-                }
+            if let key = idempotencyKey, let former = state.idempotent.position(of: key, now: now) {
+                return Published(position: former, loops: [], isRepeated: true)
             }
             var publication = publication
             publication.time = time
@@ -242,10 +235,7 @@ package final class SharedRoom: Sendable {
             }
             // A publication that is not kept has no position in the stream.
             let position = (skipsHistory ? nil : state.counted.history?.position) ?? StreamPosition()
-            if let key = idempotencyKey {
-                if state.idempotent.count >= Self.idempotencyLimit { state.idempotent.removeFirst() }
-                state.idempotent.append((key, position, now + Self.idempotencyTime))
-            }
+            if let key = idempotencyKey { state.idempotent.add(key, at: position, now: now) }
             let loops = Self.append(.publication(publication), plain: plain, origin: origin, to: &state)
             return Published(position: position, loops: loops)
         }
@@ -401,7 +391,7 @@ package final class SharedRoom: Sendable {
     /// - Parameter isCrowded: whether an epoch in which nothing was published ends sooner.
     func isDisposable(now: Duration, isCrowded: Bool = false) -> Bool {
         self.state.withLock { state in
-            guard state.cursors.isEmpty, !state.idempotent.contains(where: { $0.expiry > now }) else { return false }
+            guard state.cursors.isEmpty, state.idempotent.areExpired(now: now) else { return false }
             guard let history = state.counted.history else { return true }
             state.counted.history?.expire(now)
             let isNew = history.position.offset == 0
@@ -450,6 +440,15 @@ extension SharedRoom {
             state.presence = Presence()
             return true
         }
+    }
+
+    /// Whether a publication with this idempotency key has gone to the members of this node alone.
+    func wasDeliveredAlone(_ key: String, now: Duration) -> Bool {
+        self.state.withLock { $0.idempotent.position(of: key, now: now) != nil }
+    }
+
+    func noteDeliveredAlone(_ key: String, now: Duration) {
+        self.state.withLock { $0.idempotent.add(key, at: StreamPosition(), now: now) }
     }
 
     /// Newest position that this node knows; `nil` if the room keeps no history, or is not open.
