@@ -192,8 +192,13 @@ extension RedisBroker {
     ) {
         var message = message
         message.publication.time = UInt64(clamping: Machine.wallClockMilliseconds())
+        let (key, now) = (message.idempotencyKey, self.rooms.now)
+        if self.cluster.deliversAlone, let key, room.wasDeliveredAlone(key, now: now) {
+            return complete(.success(RoomPublished(position: StreamPosition(), isRepeated: true)))
+        }
         guard self.isAway else { return self.send(message, in: room, complete) }
         if self.delivers(alone: room) {
+            if let key { room.noteDeliveredAlone(key, now: now) }
             self.deliverAlone(.publication(message.publication), message.plain, message.origin, room)
             return complete(.success(RoomPublished(position: StreamPosition())))
         }
