@@ -214,6 +214,7 @@ package enum ConfigurationSamples {
           node: gateway-1
           prefix: chat
           when-away: local
+          durable: true
           presence-time: 30s
         """
 

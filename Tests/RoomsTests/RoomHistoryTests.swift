@@ -47,6 +47,18 @@ struct RoomHistoryTests {
         #expect(try history.read(limit: -1, since: nil, isReversed: false).map(\.offset) == [9])
     }
 
+    @Test func entriesOfAnotherNodeExpireWithTheirHistory() {
+        var history = RoomHistory(
+            position: StreamPosition(offset: 1, epoch: "e"), publications: [Self.publication(1)], floor: 0,
+            policy: Self.policy(), now: .seconds(10))
+        history.limitExpiry(to: .seconds(100))
+        #expect(history.expiry == .seconds(70))
+        history.limitExpiry(to: .seconds(20))
+        #expect(history.expiry == .seconds(20))
+        _ = history.append(Self.publication(2), policy: Self.policy(), now: .seconds(15))
+        #expect(history.expiry == .seconds(75))
+    }
+
     @Test func entriesExpireAfterTheLastPublicationAndThePositionStays() {
         var history = RoomHistory(epoch: "e")
         _ = history.append(Self.publication(1), policy: Self.policy(), now: .seconds(0))

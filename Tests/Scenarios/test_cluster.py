@@ -2,6 +2,7 @@
 import asyncio
 import contextlib
 import json
+import shutil
 import signal
 import urllib.error
 import urllib.request
@@ -13,7 +14,7 @@ from support.redis import Redis
 
 CONFIGURATION = """
 loops: 2
-cluster: {redis: "REDIS", node: NAME, presence-time: 3s, when-away: WHENAWAY}
+cluster: {redis: "REDIS", node: NAME, presence-time: 3s, when-away: WHENAWAY, durable: true}
 control: {address: "http://127.0.0.1:0"}
 listeners:
   - {name: web, listen: "ws://127.0.0.1:0"}
@@ -44,9 +45,11 @@ class Nodes:
     def __init__(self, sluice, redis, directory):
         self.sluice, self.redis, self.directory = sluice, redis, directory
 
-    def start(self, name, when_away="refuse"):
+    def start(self, name, when_away="refuse", is_durable=True):
         file = self.directory / f"{name}.yaml"
         text = CONFIGURATION.replace("REDIS", self.redis.url).replace("NAME", name).replace("WHENAWAY", when_away)
+        if not is_durable:
+            text = text.replace(", durable: true", "")
         file.write_text(text)
         node = self.sluice("serve", "--config", file)
         node.wait_log(" notice cluster joined")
@@ -409,6 +412,35 @@ def test_restart_of_a_redis_that_keeps_everything_does_not_interrupt_the_stream(
     asyncio.run(run())
 
 
+def test_restart_without_the_last_publication_begins_another_epoch(nodes, redis, tmp_path):
+    """The append-only file lacks the end, as after a crash of a machine with `appendfsync everysec`."""
+    first, second = nodes.start("a", is_durable=False), nodes.start("b", is_durable=False)
+    file, older = tmp_path / "appendonlydir", tmp_path / "older"
+
+    async def run():
+        async with Client(first) as ann:
+            position = await ann.subscribe("kept:x")
+            await ann.publish("kept:x", "kept")
+            shutil.copytree(file, older)
+            await ann.publish("kept:x", "lost")
+            for _ in range(2):
+                await ann.push("pub")
+        # It would notice that Redis has gone back.
+        first.kill()
+        redis.kill()
+        shutil.rmtree(file)
+        older.rename(file)
+        redis.start()
+        async with Client(second) as bob:
+            await published(bob, "kept:x", "new")
+            again = await bob.subscribe("kept:x", recover=True, epoch=position["epoch"], offset=2)
+            assert not again.get("recovered") and again["epoch"] != position["epoch"]
+            history = (await bob.command("history", {"channel": "kept:x", "limit": 9}))["history"]
+            assert [pub["data"] for pub in history["publications"]][:2] == ["kept", "new"]
+
+    asyncio.run(run())
+
+
 def test_redis_that_forgot_everything_begins_another_epoch(nodes, redis):
     node = nodes.start("a")
 
@@ -422,6 +454,44 @@ def test_redis_that_forgot_everything_begins_another_epoch(nodes, redis):
             assert (await ann.push("unsubscribe"))["code"] == 2500
             again = await ann.subscribe("kept:x", recover=True, epoch=position["epoch"], offset=1)
             assert again.get("recovered", False) is False and again["epoch"] != position["epoch"]
+
+    asyncio.run(run())
+
+
+def test_chat_members_get_what_is_said_after_redis_forgot_everything(nodes, redis):
+    first, second = nodes.start("a"), nodes.start("b")
+
+    async def run():
+        uris = [f"ws://127.0.0.1:{node.port()}/chat/kept:x" for node in (first, second)]
+        async with websockets.connect(uris[0]) as ann, websockets.connect(uris[1]) as bob:
+            # Pongs show that both are in the room.
+            for one in (ann, bob):
+                await asyncio.wait_for(await one.ping(), DEADLINE)
+            for number in range(9):
+                if number % 3 == 0:
+                    redis.command("FLUSHALL")
+                await ann.send(str(number))
+                assert await asyncio.wait_for(bob.recv(), DEADLINE) == str(number)
+
+    asyncio.run(run())
+
+
+def test_copy_of_a_history_expires_with_the_history(nodes, redis):
+    first, second = nodes.start("a"), nodes.start("b")
+
+    async def run():
+        async with Client(first) as ann, Client(second) as bob:
+            position = await ann.subscribe("kept:x")
+            await ann.publish("kept:x", 1)
+            redis.command("PEXPIRE", "sluice:room:{kept%3Ax}:stream", "3000")
+            await bob.subscribe("kept:x")
+
+            async def is_over():
+                async with Client(second) as eve:
+                    again = await eve.subscribe("kept:x", recover=True, epoch=position["epoch"], offset=0)
+                return not again.get("recovered")
+
+            await eventually(is_over)
 
     asyncio.run(run())
 

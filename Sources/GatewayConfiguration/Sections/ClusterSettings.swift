@@ -19,6 +19,7 @@ package struct ClusterSettings: Sendable, Equatable {
     package var node: String?
     package var prefix = "sluice"
     package var whenAway = WhenAway.refuse
+    package var isDurable = false
     package var presenceTime: Duration = .seconds(60)
 
     package init(_ redis: RedisURL) {
@@ -98,6 +99,14 @@ extension ClusterSettings: SettingsSection {
                 What rooms do while Redis cannot be reached. `refuse`: publishing is refused with 100 (temporary), connections \
                 stay, and all recover what they missed when Redis is back. `local`: rooms without history go on among the \
                 members of each node; those with history refuse.
+                """),
+            .value(
+                "durable", \.isDurable, .boolean,
+                """
+                Whether Redis, when it starts again, has all that it acknowledged before, even after a crash of its machine: \
+                `appendonly yes` with `appendfsync always`. Then clients recover what they missed across the restart; else \
+                each room gets another epoch. With `appendfsync everysec`, the publications of the last second may be \
+                missing after a crash, and with this key nobody is told.
                 """),
             .value(
                 "presence-time", \.presenceTime, .duration(.seconds(3) ... .seconds(3600)),

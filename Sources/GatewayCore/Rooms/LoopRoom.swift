@@ -17,8 +17,8 @@ protocol RoomSubscriber: AnyObject {
     func awaitProgress()
     /// The subscription's backlog exceeds its limit, and the room's policy does not skip messages. It must leave.
     func backlogExceeded(_ subscription: RoomSubscription)
-    /// Messages are missing, and the subscription is positioned: the client must subscribe again.
-    func interrupted(_ subscription: RoomSubscription)
+    /// Messages are missing before `position`, and the subscription is positioned: the client must subscribe again.
+    func interrupted(_ subscription: RoomSubscription, at position: StreamPosition)
     /// The room accepts no more messages for now. The member may complete the message it has begun. Balanced by
     /// `resumeReading`.
     func pauseReading()

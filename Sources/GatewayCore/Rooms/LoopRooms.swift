@@ -468,8 +468,8 @@ final class LoopRooms {
         }
         guard subscriber.takesMore else { return .isBehind }
         guard let message = room.take(for: subscription) else { return .hasNone }
-        if message.isInterruption {
-            if subscription.isPositioned { subscriber.interrupted(subscription) }
+        if case .interruption(let position) = message.message.content {
+            if subscription.isPositioned { subscriber.interrupted(subscription, at: position) }
         } else {
             self.loop.spend(TurnBudget.frame + message.cost)
             subscriber.deliver(message, to: subscription)

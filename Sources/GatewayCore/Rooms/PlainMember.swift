@@ -240,7 +240,7 @@ extension PlainWebSocketMember: PlainRoomMember {
     }
 
     /// It never is positioned.
-    func interrupted(_ subscription: RoomSubscription) {}
+    func interrupted(_ subscription: RoomSubscription, at position: StreamPosition) {}
 }
 
 /// A byte stream in a room. The route's framing converts between its bytes and the room's messages.
@@ -343,5 +343,5 @@ extension PlainStreamMember: PlainRoomMember {
     func backlogExceeded(_ subscription: RoomSubscription) { self.fail() }
 
     /// It never is positioned.
-    func interrupted(_ subscription: RoomSubscription) {}
+    func interrupted(_ subscription: RoomSubscription, at position: StreamPosition) {}
 }

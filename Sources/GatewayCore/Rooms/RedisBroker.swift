@@ -66,7 +66,7 @@ final class RedisBroker: RoomBroker {
         self.client = RedisClient(
             address: cluster.address, settings: cluster.client, scripts: RoomScripts.all, counters: cluster.counters,
             loop: rooms.loop, generator: rooms.hub.generator)
-        self.run = RedisRun(self.client)
+        self.run = RedisRun(self.client, isDurable: cluster.isDurable)
         self.history = RedisHistory(self.client, cluster, rooms.hub, self.run)
         self.presence = RedisPresence(self.client, cluster)
         self.renewal = RedisRenewal(self.client, self.presence, interval: cluster.presenceTime / 3)
@@ -272,7 +272,6 @@ extension RedisBroker {
             .bytes(envelope), self.history.newEpoch(), .number(isKept ? policy.historySize : 0),
             .number(policy.historyBytes), .number(policy.historyTime.wholeMilliseconds), RedisHistory.metaTime(policy),
             .bytes(keys.channel), self.publishCommand, .number(idempotencyKey == nil ? 0 : Self.idempotencyTime),
-            self.run.argument,
         ]
         let once = idempotencyKey.map { [keys.idempotency($0)] } ?? []
         let announcement = RedisAnnouncement(on: keys.channel) { reply in
@@ -280,8 +279,8 @@ extension RedisBroker {
             return RoomScripts.message(envelope, at: published.position)
         }
         self.client.perform(
-            RoomScripts.publish, keys: (isKept ? [keys.meta, keys.stream] : []) + once, arguments: arguments,
-            announcement: announcement, complete)
+            RoomScripts.publish, keys: (isKept ? [keys.meta, keys.stream] : []) + once,
+            arguments: arguments + self.run.arguments, announcement: announcement, complete)
     }
 
     private func completed(_ cost: Int) {

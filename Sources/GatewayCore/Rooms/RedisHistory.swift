@@ -85,11 +85,12 @@ final class RedisHistory {
         let (keys, node) = (reading.keys, self.cluster.node)
         let arguments: [RedisArgument] = [
             .text(range.lowest), .text(range.highest), .number(range.limit), .number(range.isReversed ? 1 : 0),
-            self.newEpoch(), Self.metaTime(reading.policy), .text(range.epoch), self.run.argument,
-            .number(self.cluster.historyPage),
+            self.newEpoch(), Self.metaTime(reading.policy), .text(range.epoch),
         ]
-        self.client.perform(RoomScripts.read, keys: [keys.meta, keys.stream], arguments: arguments) {
-            [weak self] result in
+        self.client.perform(
+            RoomScripts.read, keys: [keys.meta, keys.stream],
+            arguments: arguments + self.run.arguments + [.number(self.cluster.historyPage)]
+        ) { [weak self] result in
             switch result.decoded({ try StreamPage($0, node: node) }) {
             case .success(let page):
                 guard let self else { return reading.complete(.failure(.away)) }
@@ -110,7 +111,7 @@ final class RedisHistory {
     private static func snapshot(_ contents: StreamReading.Contents, isWhole: Bool) -> SharedRoom.Snapshot {
         var snapshot = SharedRoom.Snapshot(
             position: contents.position, publications: [], floor: contents.position.offset,
-            removals: contents.removals, isWhole: isWhole)
+            removals: contents.removals, lasting: contents.lasting, epochStart: contents.epochStart, isWhole: isWhole)
         var mayMissFormer = true
         for entry in contents.entries {
             guard let publication = entry.publication else {

@@ -5,14 +5,18 @@ import RedisEngine
 /// it, which takes them about as long as their own work.
 final class RedisRun {
     private let client: RedisClient
+    /// Whether a server with an append-only file starts again with all that it acknowledged.
+    private let isDurable: Bool
     /// Empty while it is not known, and in a Redis Cluster, whose servers have one each: scripts find it then.
     private var name = ""
 
-    init(_ client: RedisClient) {
+    init(_ client: RedisClient, isDurable: Bool) {
         self.client = client
+        self.isDurable = isDurable
     }
 
-    var argument: RedisArgument { .text(self.name) }
+    /// For the scripts that find a stream's epoch.
+    var arguments: [RedisArgument] { [.text(self.name), .number(self.isDurable ? 1 : 0)] }
 
     /// Asks the server, which has another name for it after an append-only file was turned on.
     func ask() {

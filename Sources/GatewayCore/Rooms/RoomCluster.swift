@@ -15,6 +15,8 @@ package struct RoomCluster: Sendable {
     package var prefix: String
     /// Whether rooms that keep no history go on with the members of this node while Redis cannot be reached.
     package var deliversAlone = false
+    /// Whether a server with an append-only file starts again with all that it acknowledged.
+    package var isDurable = false
     /// How long a client stays listed in a room after its node stopped renewing it.
     package var presenceTime: Duration = .seconds(60)
     /// Memory of the publications that one command reads from a history, in bytes. A reply holds more only if it is a single
@@ -48,6 +50,7 @@ package struct RoomCluster: Sendable {
             self.init(
                 node: node, address: try Self.address(settings), client: client, prefix: settings.prefix)
             self.deliversAlone = settings.whenAway == .local
+            self.isDurable = settings.isDurable
             self.presenceTime = settings.presenceTime
         } catch {
             throw error.located(at: .cluster)

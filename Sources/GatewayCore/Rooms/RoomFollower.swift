@@ -251,9 +251,8 @@ extension FollowingMember: RoomSubscriber {
 
     func awaitProgress() { if self.hasBegun { self.queue.awaitProgress() } }
 
-    /// The reader goes on after the newest publication, and knows that some are missing.
-    func interrupted(_ subscription: RoomSubscription) {
-        let position = subscription.room.shared.knownPosition ?? StreamPosition()
+    /// The reader goes on after the position, and knows that some are missing.
+    func interrupted(_ subscription: RoomSubscription, at position: StreamPosition) {
         self.epoch = position.epoch
         self.queue.add(.gap(position))
     }

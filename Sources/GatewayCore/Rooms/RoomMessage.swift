@@ -12,7 +12,8 @@ package final class RoomMessage: Sendable {
         case join(ClientInfo)
         case leave(ClientInfo)
         /// Messages are missing here. Members that must not miss any subscribe again.
-        case interruption
+        /// - Parameter position: of the last publication before those that follow.
+        case interruption(StreamPosition)
     }
 
     /// A message of a client that speaks no protocol, as it was received.
@@ -124,8 +125,9 @@ extension RoomMessage {
                 self.content = .publication(publication)
             case .join(let info): self.content = .join(info)
             case .leave(let info): self.content = .leave(info)
-            case .historyRemoved: (self.content, self.removal) = (.interruption, .all)
-            case .publicationRemoved(let offset): (self.content, self.removal) = (.interruption, .one(offset: offset))
+            case .historyRemoved: (self.content, self.removal) = (.interruption(StreamPosition()), .all)
+            case .publicationRemoved(let offset):
+                (self.content, self.removal) = (.interruption(StreamPosition()), .one(offset: offset))
             }
             self.plain = plain
             if let origin = envelope.origin, origin.node == node {

@@ -6,8 +6,8 @@ import WireText
 
 /// Names of a room's keys and channel in Redis. All have one hash tag, so that a cluster keeps them on one server.
 struct RoomKeys {
-    /// Hash: epoch `e`, newest offset `o`, server that the epoch belongs to `r`, bytes of the stream `b`, number of removals
-    /// `d`.
+    /// Hash: epoch `e`, newest offset `o`, offset after which the epoch began `f`, run of the server that it belongs to `s`,
+    /// bytes of the stream `b`, number of removals `d`.
     let meta: [UInt8]
     /// Stream: the publications, by offset.
     let stream: [UInt8]
@@ -46,17 +46,18 @@ package enum RoomScripts {
     /// Memory of an entry besides its data, in bytes, as `RoomHistory` counts it.
     package static let entryOverhead = 256
 
-    private static let durableRun = "durable"
     /// Of a server that keeps an append-only file, and that was never a replica.
-    private static let durableMarks = ["aof_enabled:1", "master_replid2:0000000000000000000000000000000000000000"]
+    private static let appendOnlyMarks = ["aof_enabled:1", "master_replid2:0000000000000000000000000000000000000000"]
+    /// Ends the name of such a server's run.
+    private static let appendOnlySuffix = "+"
 
     /// - Parameter info: the reply of `INFO`.
     /// - Returns: the run as the scripts know it; empty if the server does not tell.
     static func run(info: String) -> String {
         let lines = info.split(separator: "\r\n")
-        guard let run = lines.first(where: { $0.hasPrefix("run_id:") }) else { return "" }
-        let isDurable = Self.durableMarks.allSatisfy { mark in lines.contains { $0 == mark } }
-        return isDurable ? Self.durableRun : String(run.dropFirst("run_id:".count))
+        guard let run = lines.first(where: { $0.hasPrefix("run_id:") })?.dropFirst("run_id:".count) else { return "" }
+        let isAppendOnly = Self.appendOnlyMarks.allSatisfy { mark in lines.contains { $0 == mark } }
+        return isAppendOnly ? run + Self.appendOnlySuffix : String(run)
     }
 
     /// What nodes receive of a room, as the scripts publish it.
@@ -75,10 +76,11 @@ package enum RoomScripts {
     /// Finds the stream's epoch, and begins another one if it belongs to another run of the server. The publications that
     /// are there remain, and offsets go on. Streams of nodes that did not store the run keep their epoch.
     ///
-    /// After a failover, or a restart with older data, the server may lack publications that were acknowledged, and would
-    /// give their offsets again. So an epoch belongs to one run of one server, `run`. A server with an append-only file
-    /// starts again with everything that it acknowledged: `durableRun` is the name of all runs of such a server, unless it
-    /// was a replica before. Empty if the server does not tell; then failovers are not noticed here.
+    /// After a failover, or a restart, the server may lack publications that were acknowledged, and would give their offsets
+    /// again. So an epoch belongs to one run of one server. It outlasts a restart if the server had, and has, an append-only
+    /// file, was never a replica, and the configuration says that the file is complete: with `appendfsync everysec` it
+    /// lacks the last second after a crash of the machine, which the server does not tell. If the server does not tell its
+    /// run, failovers are not noticed here.
     ///
     /// Nodes may know another run than the server's, because a server can get an append-only file at any time. What a node
     /// knows is used only if it is also the stream's: else the server is asked, which takes about 10 µs.
@@ -87,29 +89,35 @@ package enum RoomScripts {
     /// server whose memory is full accepts all others of a script.
     /// - Parameters:
     ///   - new: number of the argument with an epoch to begin.
-    ///   - known: of that with the run that the node knows, or nothing.
+    ///   - known: of that with the run that the node knows, or nothing; the next one is `1` if append-only files are complete.
     private static func epoch(new: Int, known: Int) -> String {
         """
-        local meta = redis.call('HMGET', KEYS[1], 'e', 'r')
-        local epoch, run, id = meta[1], ARGV[\(known)], nil
-        if not epoch or run == '' or meta[2] ~= run then
+        local meta = redis.call('HMGET', KEYS[1], 'e', 's', 'o')
+        local epoch, former, run, id = meta[1], meta[2] or '', ARGV[\(known)], nil
+        if not epoch or run == '' or former ~= run then
           local function info(section)
             local text = redis.pcall('INFO', section)
             return type(text) == 'string' and text or ''
           end
           id = string.match(info('server'), 'run_id:(%x+)')
-          local isDurable = id and string.find(info('persistence'), '\(Self.durableMarks[0])', 1, true)
-            and string.find(info('replication'), '\(Self.durableMarks[1])', 1, true)
-          run = isDurable and '\(Self.durableRun)' or id or run
+          local isAppendOnly = id and string.find(info('persistence'), '\(Self.appendOnlyMarks[0])', 1, true)
+            and string.find(info('replication'), '\(Self.appendOnlyMarks[1])', 1, true)
+          run = isAppendOnly and id .. '\(Self.appendOnlySuffix)' or id or run
         end
         if not epoch then
           epoch = ARGV[\(new)]
-          redis.call('HSET', KEYS[1], 'e', epoch, 'o', 0, 'r', run)
+          redis.call('HSET', KEYS[1], 'e', epoch, 'o', 0, 'f', 0, 's', run)
           redis.call('HDEL', KEYS[1], 'b', 'd')
           redis.call('DEL', KEYS[2])
-        elseif run ~= '' and meta[2] ~= run then
-          if meta[2] and meta[2] ~= '' and meta[2] ~= id then epoch = ARGV[\(new)] end
-          redis.call('HSET', KEYS[1], 'e', epoch, 'r', run)
+        elseif run ~= '' and former ~= run then
+          local function isAppendOnly(text) return string.sub(text, -1) == '\(Self.appendOnlySuffix)' end
+          local isSame = former == '' or former == id
+            or (ARGV[\(known + 1)] == '1' and isAppendOnly(former) and isAppendOnly(run))
+          if not isSame then
+            epoch = ARGV[\(new)]
+            redis.call('HSET', KEYS[1], 'f', meta[3] or 0)
+          end
+          redis.call('HSET', KEYS[1], 'e', epoch, 's', run)
         end
         """
     }
@@ -120,10 +128,10 @@ package enum RoomScripts {
     /// nothing has been done then.
     ///
     /// Keys: meta and stream if it is kept, then the result of the idempotency key if there is one. No others: while a slot
-    /// migrates, a server executes nothing with several keys of which one does not exist. Arguments: envelope, epoch of a new stream, entries kept, bytes
-    /// kept, milliseconds until the stream expires, until meta expires, channel, command for publishing, milliseconds
-    /// that the idempotency key lasts or 0, run of the server or empty. Returns: 1 if the key was used before, offset,
-    /// epoch.
+    /// migrates, a server executes nothing with several keys of which one does not exist. Arguments: envelope, epoch of a
+    /// new stream, entries kept, bytes kept, milliseconds until the stream expires, until meta expires, channel, command for
+    /// publishing, milliseconds that the idempotency key lasts or 0, run of the server or empty, `1` if append-only files
+    /// are complete. Returns: 1 if the key was used before, offset, epoch.
     package static let publish = RedisScript(
         """
         local once, result = tonumber(ARGV[9]), KEYS[#KEYS]
@@ -140,7 +148,7 @@ package enum RoomScripts {
           if type(added) == 'table' and added.err then
             epoch, offset = ARGV[2], '1'
             redis.call('DEL', KEYS[1], KEYS[2])
-            redis.call('HSET', KEYS[1], 'e', epoch, 'o', 1, 'r', run)
+            redis.call('HSET', KEYS[1], 'e', epoch, 'o', 1, 'f', 0, 's', run)
             redis.call('XADD', KEYS[2], '1-0', 'd', ARGV[1])
           end
           local length, cost = redis.call('XLEN', KEYS[2]), #ARGV[1] + \(entryOverhead)
@@ -173,14 +181,15 @@ package enum RoomScripts {
     ///
     /// Keys: meta, stream. Arguments: lowest and highest offset as stream identifiers, entries at most, `1` for the newest
     /// first, epoch of a new stream, milliseconds that meta lasts at least, epoch to which the lowest offset belongs or
-    /// empty: of another stream all is read; run of the server or empty, cost of the page at most, in bytes. Returns:
-    /// epoch, newest offset, entries, number of removals so far, 1 if the page is full, identifier of the oldest entry of the
-    /// whole stream or empty.
+    /// empty: of another stream all is read; run of the server or empty, `1` if append-only files are complete, cost of the
+    /// page at most, in bytes. Returns: epoch, newest offset, entries, number of removals so far, 1 if the page is full,
+    /// identifier of the oldest entry of the whole stream or empty, milliseconds until the stream expires or below 0, offset
+    /// after which the epoch began or empty.
     package static let read = RedisScript(
         """
         \(Self.epoch(new: 5, known: 8))
         if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[6]) then redis.call('PEXPIRE', KEYS[1], ARGV[6]) end
-        local lowest, highest, most, left = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[9])
+        local lowest, highest, most, left = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[10])
         if ARGV[7] ~= '' and ARGV[7] ~= epoch then lowest = '-' end
         local entries, count, step, isFull = {}, 0, 1, 0
         while count < most and isFull == 0 do
@@ -205,9 +214,10 @@ package enum RoomScripts {
           if ARGV[4] == '1' then highest = last else lowest = last end
           step = math.min(2 * step, 32)
         end
-        local state = redis.call('HMGET', KEYS[1], 'o', 'd')
+        local state = redis.call('HMGET', KEYS[1], 'o', 'd', 'f')
         local oldest = redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)[1]
-        return {epoch, state[1] or '0', entries, state[2] or '0', isFull, oldest and oldest[1] or ''}
+        return {epoch, state[1] or '0', entries, state[2] or '0', isFull, oldest and oldest[1] or '',
+          redis.call('PTTL', KEYS[2]), state[3] or ''}
         """)
 
     /// Begins another stream if acknowledged publications are missing, as after a failover of a server that does not tell
@@ -220,7 +230,7 @@ package enum RoomScripts {
         local meta = redis.call('HMGET', KEYS[1], 'e', 'o')
         if meta[1] ~= ARGV[1] or tonumber(meta[2] or '0') >= tonumber(ARGV[2]) then return 0 end
         redis.call('DEL', KEYS[1], KEYS[2])
-        redis.call('HSET', KEYS[1], 'e', ARGV[3], 'o', 0)
+        redis.call('HSET', KEYS[1], 'e', ARGV[3], 'o', 0, 'f', 0)
         redis.call('PEXPIRE', KEYS[1], ARGV[4])
         return 1
         """)

@@ -522,7 +522,7 @@ extension RoomSession: RoomSubscriber {
         self.change { $0.unsubscribe(subscription.room.name, .insufficient) }
     }
 
-    func interrupted(_ subscription: RoomSubscription) {
+    func interrupted(_ subscription: RoomSubscription, at position: StreamPosition) {
         self.change { $0.unsubscribe(subscription.room.name, .insufficient) }
     }
 

@@ -456,19 +456,6 @@ extension SharedRoom {
         self.state.withLock { $0.source == .open ? $0.counted.history?.position : nil }
     }
 
-    /// What the cluster keeps of the room.
-    struct Snapshot {
-        var position: StreamPosition
-        /// Publications after the position that was asked for, oldest first.
-        var publications: [(publication: Publication, plain: RoomMessage.Plain?, origin: RoomMessage.Origin?)]
-        /// Publications up to this offset may be missing. Of those after it, only removed ones are.
-        var floor: UInt64 = 0
-        /// Number of removals from the stream so far.
-        var removals: UInt64 = 0
-        /// Whether all publications were asked for.
-        var isWhole = true
-    }
-
     enum LoadResult: Equatable {
         case loaded
         /// The cluster has forgotten publications of this stream that it had acknowledged: the stream must begin anew.
@@ -478,7 +465,8 @@ extension SharedRoom {
     }
 
     /// Takes over what the cluster keeps, after the room was opened or may have missed messages. Members get what they
-    /// missed. If that is not complete, the subscriptions of positioned members end with 2500, and clients subscribe again.
+    /// missed. If that is not complete, the subscriptions of positioned members end with 2500, and clients subscribe again;
+    /// others get what there is.
     /// - Parameter snapshot: `nil` for a room that keeps nothing.
     func load(_ snapshot: Snapshot?, now: Duration) -> (result: LoadResult, loops: [(loop: Int, cost: Int)]) {
         self.state.withLock { state in
@@ -491,23 +479,29 @@ extension SharedRoom {
                 return (.loaded, [])
             }
             if snapshot.position.epoch == own.epoch, snapshot.position.offset < own.offset { return (.wentBack, []) }
-            let hasMissedRemoval = snapshot.removals != state.removals
-            let missed = snapshot.publications.filter { $0.publication.offset > own.offset }
+            let missed = snapshot.missed(after: own)
             let isComplete =
-                snapshot.isWhole
-                ? snapshot.floor <= own.offset
-                : !hasMissedRemoval && UInt64(missed.count) == snapshot.position.offset &- own.offset
+                snapshot.position.epoch == own.epoch
+                && (snapshot.isWhole
+                    ? snapshot.floor <= own.offset
+                    : snapshot.removals == state.removals
+                        && UInt64(missed.count) == snapshot.position.offset &- own.offset)
             if snapshot.position.epoch == own.epoch, !isComplete, !snapshot.isWhole { return (.needsAll, []) }
-            if snapshot.position.epoch == own.epoch, isComplete {
-                var cost = 0
-                for entry in missed {
-                    cost += Self.deliver(entry.publication, entry.plain, entry.origin, now, to: &state).first?.cost ?? 0
-                }
-                if snapshot.isWhole { Self.replaceHistory(snapshot, now, in: &state) }
-                return (.loaded, cost > 0 ? state.cursors.keys.map { ($0, cost) } : [])
+            var cost = 0
+            if !isComplete {
+                let before = missed.first.map { $0.publication.offset - 1 } ?? snapshot.position.offset
+                let position = StreamPosition(offset: before, epoch: snapshot.position.epoch)
+                cost += Self.append(.interruption(position), to: &state).first?.cost ?? 0
             }
-            Self.replaceHistory(snapshot, now, in: &state)
-            return (.loaded, Self.append(.interruption, to: &state))
+            for entry in missed {
+                cost += Self.deliver(entry.publication, entry.plain, entry.origin, now, to: &state).first?.cost ?? 0
+            }
+            if snapshot.isWhole || !isComplete {
+                Self.replaceHistory(snapshot, now, in: &state)
+            } else {
+                Self.limitExpiry(snapshot, now, in: &state)
+            }
+            return (.loaded, cost > 0 ? state.cursors.keys.map { ($0, cost) } : [])
         }
     }
 
@@ -516,6 +510,11 @@ extension SharedRoom {
             position: snapshot.position, publications: snapshot.publications.map(\.publication),
             floor: snapshot.floor, policy: state.policy, now: now)
         state.removals = snapshot.removals
+        Self.limitExpiry(snapshot, now, in: &state)
+    }
+
+    private static func limitExpiry(_ snapshot: Snapshot, _ now: Duration, in state: inout State) {
+        if let lasting = snapshot.lasting { state.counted.history?.limitExpiry(to: now + lasting) }
     }
 
     /// - Returns: loops that have it to take.

@@ -57,12 +57,16 @@ struct StreamPage {
     let isFull: Bool
     /// Offset of the oldest entry of the whole stream; `nil` if it has none.
     let oldest: UInt64?
+    /// Time after which the stream expires; `nil` if it has no entries, or never expires.
+    let lasting: Duration?
+    /// Offset of the last publication before the epoch began; `nil` if it is not known.
+    let epochStart: UInt64?
 
     /// - Parameter node: this one.
     /// - Throws: if it is no reply of the script.
     init(_ reply: RedisValue, node: String) throws {
         let parts = try reply.array()
-        guard parts.count == 6, let offset = UInt64(exactly: try parts[1].int()),
+        guard parts.count == 8, let offset = UInt64(exactly: try parts[1].int()),
             let removals = UInt64(exactly: try parts[3].int())
         else { throw UnexpectedReply() }
         self.position = StreamPosition(offset: offset, epoch: try parts[0].text())
@@ -70,6 +74,9 @@ struct StreamPage {
         self.entries = try parts[2].array().map { try Self.entry($0, node) }
         self.isFull = try parts[4].int() == 1
         self.oldest = Self.offset(of: try parts[5].text())
+        let milliseconds = try parts[6].int()
+        self.lasting = milliseconds < 0 ? nil : .milliseconds(milliseconds)
+        self.epochStart = UInt64(try parts[7].text())
     }
 
     private static func offset(of identifier: String) -> UInt64? {
@@ -108,6 +115,10 @@ struct StreamReading {
         var entries: [StreamPage.Entry] = []
         var position = StreamPosition()
         var removals: UInt64 = 0
+        /// Time after which the stream expires, from the last page's reply on.
+        var lasting: Duration?
+        /// Offset of the last publication before the epoch began; `nil` if it is not known.
+        var epochStart: UInt64?
         /// Whether the range may have more entries, which exceed the limit of bytes.
         var isCut = false
     }
@@ -158,6 +169,7 @@ struct StreamReading {
         }
         self.newest = page.position
         self.contents.removals = page.removals
+        (self.contents.lasting, self.contents.epochStart) = (page.lasting, page.epochStart)
         let isFirst = self.part.position == nil
         // The last page may have what was published after the first, unless the newest come first.
         let position = self.range.isReversed ? self.part.position ?? page.position : page.position

@@ -42,6 +42,11 @@ package struct RoomHistory: Sendable {
         for publication in publications { self.keep(publication, policy: policy, now: now) }
     }
 
+    /// The entries expire at this time at the latest.
+    package mutating func limitExpiry(to latest: Duration) {
+        if let expiry = self.expiry { self.expiry = min(expiry, latest) }
+    }
+
     package var count: Int { self.entries.count }
 
     /// Gives a publication the next offset, and keeps it as the policy says.

@@ -148,6 +148,24 @@ struct ClusterHistoryTests {
         scene.finish()
     }
 
+    /// The node reads the room 6 seconds after its last publication.
+    @Test func copyOfAHistoryExpiresWithTheHistory() throws {
+        let scene = try ClusterScene(
+            loops: [1, 1], clients: 2, rooms: [Self.room], options: ClusterScene.Options(historyTime: "10s"))
+        try scene.connect(scene.clients[0], to: 0)
+        scene.pass(.milliseconds(100))
+        #expect(scene.clients[0].publish(1, in: Self.room))
+        scene.pass(.seconds(6))
+        try scene.connect(scene.clients[1], to: 1)
+        scene.pass(.seconds(1))
+        self.expect(scene, [1])
+        let epoch = try #require(scene.redis.stream(of: Self.room)?.epoch)
+        scene.pass(.seconds(4))
+        let client = try scene.recover([Self.room: (epoch, 0)], from: 1)
+        #expect(client.counts["unrecovered"] == 1 && client.received[Self.room] == nil)
+        scene.finish()
+    }
+
     /// Redis has all publications, and the node only the newest of them.
     @Test func nodeThatKeepsLessThanRedisDoesNotClaimToRecoverMore() throws {
         let scene = try self.scene(publications: 20, ClusterScene.Options(historySizes: [100_000, 5]))

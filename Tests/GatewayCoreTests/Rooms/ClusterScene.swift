@@ -30,6 +30,12 @@ final class ClusterScene {
         var presencePage: Int?
         /// Of the clients in an answer, in bytes; `nil` for the default.
         var presenceLimit: Int?
+        /// `history-time` of all nodes.
+        var historyTime = "1d"
+        /// Whether a Redis with an append-only file starts again with all that it acknowledged.
+        var isDurable = false
+        /// Whether rooms that keep no history go on without Redis.
+        var deliversAlone = false
         /// Whether Redis is a Redis Cluster of two servers.
         var isRedisCluster = false
         /// Of the nodes' connections to Redis.
@@ -85,7 +91,7 @@ final class ClusterScene {
                   pattern: "*"
                   publish: everyone
                   history-size: \(size)
-                  history-time: 1d
+                  history-time: \(self.options.historyTime)
                   recovery: stream
                   presence: true
                   tag-filters: true
@@ -101,6 +107,8 @@ final class ClusterScene {
                 self.options.isRedisCluster ? "redis+cluster://10.3.0.1,10.3.0.2" : "redis://10.3.0.1"),
             client: self.options.client)
         cluster.presenceTime = .seconds(9)
+        cluster.isDurable = self.options.isDurable
+        cluster.deliversAlone = self.options.deliversAlone
         if let page = self.options.historyPage { cluster.historyPage = page }
         if let page = self.options.presencePage { cluster.presencePage = page }
         if let limit = self.options.presenceLimit { cluster.presenceLimit = limit }

@@ -136,6 +136,12 @@ final class ModelRedis {
         self.count("beginAppendOnlyFile")
     }
 
+    /// Has nothing any more, as after `FLUSHALL`.
+    func forgetKeys() {
+        self.lost.formUnion(self.store.kept)
+        self.store.forgetKeys()
+    }
+
     func saveState() {
         self.older = self.store
         self.olderCount = self.everStored.count
@@ -157,6 +163,12 @@ final class ModelRedis {
     func restart(away duration: Duration) {
         self.restart(with: self.store, knowing: self.everStored.count, away: duration)
         self.count("restart")
+    }
+
+    /// Starts again with an append-only file that lacks what came after the saved state, as after a crash of its machine.
+    func restartWithoutTheEnd() {
+        self.older.isDurable = self.store.isDurable
+        self.restart(with: self.older, knowing: self.olderCount, away: .zero)
     }
 
     /// - Parameter count: of the publications that were stored before `state`. Of the others nothing is left, not even the

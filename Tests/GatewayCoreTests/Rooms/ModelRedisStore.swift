@@ -15,6 +15,8 @@ struct ModelRedisStore {
         /// Of the server, when the epoch began.
         var run: String
         var offset = 0
+        /// After which the epoch began.
+        var epochStart = 0
         var removals = 0
         var expiry: Int?
     }
@@ -69,7 +71,13 @@ struct ModelRedisStore {
     private var users: [String: [String: Int]] = [:]
 
     /// The run as streams have it.
-    private var runOfStreams: String { self.isDurable ? "durable" : self.run }
+    private var runOfStreams: String { self.isDurable ? "\(self.run)+" : self.run }
+
+    mutating func forgetKeys() {
+        let isDurable = self.isDurable
+        self = ModelRedisStore(run: self.run)
+        self.isDurable = isDurable
+    }
 
     /// The stream with this meta key: its epoch and entries.
     func stream(meta: String, _ stream: String) -> (epoch: String, entries: [Entry])? {
@@ -139,7 +147,7 @@ struct ModelRedisStore {
         }
         var (epoch, offset) = ("", 0)
         if Self.number(arguments[2]) > 0 {
-            self.begin(keys, epoch: arguments[1], run: arguments[9])
+            self.begin(keys, epoch: arguments[1], run: arguments[9], isComplete: arguments[10] == "1")
             (epoch, offset) = self.append(arguments[0], keys, newEpoch: arguments[1])
             self.trim(keys[1], count: Self.number(arguments[2]))
             self.streams[keys[1]]?.expiry = now + Self.number(arguments[4])
@@ -174,12 +182,15 @@ struct ModelRedisStore {
     }
 
     /// Begins a stream if there is none, and another epoch if the stream's is of another run of the server.
-    private mutating func begin(_ keys: [String], epoch: String, run known: String) {
+    /// - Parameter isComplete: whether append-only files are.
+    private mutating func begin(_ keys: [String], epoch: String, run known: String, isComplete: Bool) {
         guard let meta = self.metas[keys[0]] else { return self.begin(epoch, keys) }
-        guard meta.run != known, meta.run != self.runOfStreams else { return }
         let run = self.runOfStreams
-        if meta.run != self.run { self.metas[keys[0]]?.epoch = epoch }
+        guard meta.run != known, meta.run != run else { return }
         self.metas[keys[0]]?.run = run
+        guard meta.run != self.run, !(isComplete && meta.run.hasSuffix("+") && run.hasSuffix("+")) else { return }
+        self.metas[keys[0]]?.epoch = epoch
+        self.metas[keys[0]]?.epochStart = meta.offset
     }
 
     /// Histories of the simulation are bounded by their number alone.
@@ -189,7 +200,7 @@ struct ModelRedisStore {
     }
 
     private mutating func read(_ keys: [String], _ arguments: [String], _ now: Int) -> ModelReply {
-        self.begin(keys, epoch: arguments[4], run: arguments[7])
+        self.begin(keys, epoch: arguments[4], run: arguments[7], isComplete: arguments[8] == "1")
         guard var meta = self.metas[keys[0]] else { return .error("ERR no stream") }
         meta.expiry = max(meta.expiry ?? 0, now + Self.number(arguments[5]))
         self.metas[keys[0]] = meta
@@ -198,13 +209,14 @@ struct ModelRedisStore {
         let highest = Self.offset(arguments[1], isLowest: false)
         var entries = (self.streams[keys[1]]?.entries ?? []).filter { $0.offset >= lowest && $0.offset <= highest }
         if arguments[3] == "1" { entries.reverse() }
-        let (page, isFull) = Self.page(entries.prefix(Self.number(arguments[2])), size: Self.number(arguments[8]))
+        let (page, isFull) = Self.page(entries.prefix(Self.number(arguments[2])), size: Self.number(arguments[9]))
         let listed = page.map { entry -> ModelReply in
             .array([.blob("\(entry.offset)-0"), .array([.blob("d"), .blob(entry.envelope)])])
         }
         return .array([
             .blob(meta.epoch), .blob("\(meta.offset)"), .array(listed), .blob("\(meta.removals)"),
             .integer(isFull ? 1 : 0), .blob(self.streams[keys[1]]?.entries.first.map { "\($0.offset)-0" } ?? ""),
+            .integer(self.streams[keys[1]]?.expiry.map { $0 - now } ?? -2), .blob("\(meta.epochStart)"),
         ])
     }
 
