@@ -1,5 +1,6 @@
 """Rooms for programs: Centrifuge's client protocol, spoken by its own client for Python in both encodings."""
 import asyncio
+import contextlib
 import http.client
 import itertools
 import json
@@ -24,8 +25,6 @@ routes:
   - {name: events, path: /connection/uni_sse, target: room-events}
   - {name: stream, path: /connection/uni_http_stream, target: room-events, origins: ["https://app.example"]}
 rooms:
-  ping-interval: 1s
-  pong-timeout: 900ms
   policies:
     - {name: news, pattern: "news:*", publish: nobody}
     - {name: latest, pattern: "latest:*", publish: everyone, history-size: 1, recovery: cache}
@@ -37,17 +36,31 @@ rooms:
 DEADLINE = 20
 
 
-@pytest.fixture(params=["alone", "redis"])
-def service(request, sluice, tmp_path):
+@contextlib.contextmanager
+def running(kind, sluice, directory, text):
     """A gateway that keeps the rooms itself, or in Redis: clients see no difference."""
-    file = tmp_path / "rooms.yaml"
-    if request.param == "alone":
-        file.write_text(CONFIGURATION)
+    file = directory / "rooms.yaml"
+    if kind == "alone":
+        file.write_text(text)
         yield sluice("serve", "--config", file)
         return
-    with Redis(tmp_path) as redis:
-        file.write_text(CONFIGURATION + f"cluster: {redis.url}\n")
+    with Redis(directory) as redis:
+        file.write_text(text + f"cluster: {redis.url}\n")
         yield sluice("serve", "--config", file)
+
+
+@pytest.fixture(params=["alone", "redis"])
+def service(request, sluice, tmp_path):
+    with running(request.param, sluice, tmp_path, CONFIGURATION) as one:
+        yield one
+
+
+@pytest.fixture(params=["alone", "redis"])
+def pinging(request, sluice, tmp_path):
+    """A gateway whose pings a test waits for."""
+    text = CONFIGURATION.replace("rooms:\n", "rooms:\n  ping-interval: 3s\n  pong-timeout: 2900ms\n", 1)
+    with running(request.param, sluice, tmp_path, text) as one:
+        yield one
 
 
 class Recorder(SubscriptionEventHandler):
@@ -323,12 +336,12 @@ def test_refusals_have_their_codes(service):
     asyncio.run(conversation())
 
 
-def test_client_that_answers_pings_stays_and_one_that_does_not_is_closed(service):
+def test_client_that_answers_pings_stays_and_one_that_does_not_is_closed(pinging):
     async def conversation():
-        async with websockets.connect(f"ws://127.0.0.1:{service.port()}/connection/websocket") as raw:
+        async with websockets.connect(f"ws://127.0.0.1:{pinging.port()}/connection/websocket") as raw:
             await raw.send('{"id":1,"connect":{}}')
             reply = json.loads(await asyncio.wait_for(raw.recv(), DEADLINE))
-            assert reply["connect"]["ping"] == 1 and reply["connect"]["pong"] is True
+            assert reply["connect"]["ping"] == 3 and reply["connect"]["pong"] is True
             for _ in range(2):
                 assert await asyncio.wait_for(raw.recv(), DEADLINE) == "{}"
                 await raw.send("{}")
@@ -432,22 +445,22 @@ def publish(service, channel, data, expected=200):
 
 
 @pytest.mark.parametrize("kind", [events, stream])
-def test_client_that_only_receives_gets_messages_and_recovers_what_it_missed(service, kind):
-    one = kind(service, subs={"short:x": {}, "unknown": {}})
+def test_client_that_only_receives_gets_messages_and_recovers_what_it_missed(pinging, kind):
+    one = kind(pinging, subs={"short:x": {}, "unknown": {}})
     assert one.response.status == 200
     kinds = {events: "text/event-stream", stream: "application/json"}
     assert one.response.headers["Content-Type"] == kinds[kind]
     connected = one.push()["connect"]
     assert list(connected["subs"]) == ["short:x"] and "pong" not in connected
     position = connected["subs"]["short:x"]
-    assert publish(service, "short:x", {"n": 1}) == {"publish": {}}
+    assert publish(pinging, "short:x", {"n": 1}) == {"publish": {}}
     push = one.push()
     assert push["channel"] == "short:x" and push["pub"]["data"] == {"n": 1} and push["pub"]["offset"] == 1
     one.ping()
     one.close()
     for number in (2, 3):
-        publish(service, "short:x", {"n": number})
-    again = kind(service, subs={"short:x": {"recover": True, "offset": 1, "epoch": position["epoch"]}})
+        publish(pinging, "short:x", {"n": number})
+    again = kind(pinging, subs={"short:x": {"recover": True, "offset": 1, "epoch": position["epoch"]}})
     recovered = again.push()["connect"]["subs"]["short:x"]
     assert recovered["recovered"] and [each["data"]["n"] for each in recovered["publications"]] == [2, 3]
     again.close()

@@ -20,7 +20,7 @@ POLICIES = [
 
 @pytest.fixture(params=["alone", "redis"])
 def service(request, sluice, tmp_path):
-    rooms = {"policies": POLICIES, "api-keys": API["api-keys"], "ping-interval": "1s", "pong-timeout": "900ms"}
+    rooms = {"policies": POLICIES, "api-keys": API["api-keys"]}
 
     def start(**more):
         return sluice("serve", "--config", configuration.write(

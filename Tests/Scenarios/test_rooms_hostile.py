@@ -161,7 +161,7 @@ def test_a_room_that_is_named_twice_in_a_request_is_entered_once(serve):
 
 
 def test_clients_that_vanish_leave_their_rooms(serve):
-    service = serve({"history-size": 0, "recovery": "off"}, **{"ping-interval": "500ms", "pong-timeout": "300ms"})
+    service = serve({"history-size": 0, "recovery": "off"}, **{"ping-interval": "3s", "pong-timeout": "2900ms"})
     with service.member("a"), service.member("a") as reset, service.member("a") as cut:
         reset.peer.reset()
         cut.peer.finish_sending()
