@@ -56,7 +56,7 @@ private final class Nodes: Sendable {
     }
 }
 
-@Suite("Nodes that find each other by Redis", .timeLimit(.minutes(1)))
+@Suite("Nodes that find each other by Redis", .timeLimit(.minutes(5)))
 struct RedisBusTests {
     @Test func nodesSeeEachOther() async throws {
         let nodes = try Nodes(try RedisProcess())

@@ -126,7 +126,7 @@ struct ClusterEventTests {
         try await LoopbackCluster.run(
             ["a", "b"],
             limits: { limits in
-                limits.gatherTimeout = .milliseconds(50)
+                limits.gatherTimeout = .seconds(2)
                 limits.eventWait = .milliseconds(50)
             }
         ) { cluster in
@@ -183,7 +183,8 @@ struct ClusterEventTests {
             ["a", "b"],
             limits: { limits in
                 limits.sentRequests = 8
-                limits.eventWait = .seconds(10)
+                // Longer than the test, which would take more calls.
+                limits.eventWait = .seconds(240)
             }
         ) { cluster in
             let a = try cluster.node("a")

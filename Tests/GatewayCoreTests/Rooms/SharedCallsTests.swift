@@ -3,7 +3,7 @@ import GatewayCore
 import Synchronization
 import Testing
 
-@Suite("Calls to other nodes that several wait for", .timeLimit(.minutes(1)))
+@Suite("Calls to other nodes that several wait for", .timeLimit(.minutes(5)))
 struct SharedCallsTests {
     /// Calls that the test answers.
     private final class Scene: Sendable {
