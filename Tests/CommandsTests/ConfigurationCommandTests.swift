@@ -71,9 +71,8 @@ struct ConfigurationCommandTests {
         try await Self.withFile(Self.valid) { path in
             let run = await CommandRun.of("check", "--config", path, "--json")
             #expect(run.code == 0)
-            #expect(
-                run.output == #"{"file":"\#(path)","listeners":1,"ok":true,"problems":[],"routes":1,"upstreams":0}"#
-                    + "\n")
+            let rest = #""listeners":1,"ok":true,"problems":[],"routes":1,"upstreams":0,"warnings":[]}"#
+            #expect(run.output == #"{"file":"\#(path)","# + rest + "\n")
         }
     }
 
@@ -136,6 +135,26 @@ struct ConfigurationCommandTests {
             #expect(run.errors.contains("listeners[0].tls.certificate: expected a file that can be read"))
             let without = await CommandRun.of("check", "--config", path, "--without-files")
             #expect(without.code == 0 && without.errors == "")
+        }
+    }
+
+    @Test func certificatesThatEndAreWarnings() async throws {
+        let certificate = try TestCertificate(.expired("gateway.test"))
+        try await Self.withFile(certificate.certificatePEM + certificate.keyPEM()) { pem in
+            let text = Self.valid.replacingOccurrences(
+                of: "'ws://127.0.0.1:0'}", with: "'wss://127.0.0.1:0', tls: {certificate: '\(pem)'}}")
+            try await Self.withFile(text) { path in
+                let run = await CommandRun.of("check", "--config", path)
+                #expect(run.code == 0 && run.output == "\(path): ok: 1 listener, 1 route, 0 upstreams\n")
+                #expect(run.errors.hasPrefix("warning: \(path):2:"))
+                #expect(run.errors.contains("found one that has expired: \(pem); renew it"))
+                #expect(run.errors.split(separator: "\n").count == 1)
+                let report = try await CommandRun.of("check", "--config", path, "--json").documents[0]
+                #expect(report["ok"] == true && report["problems"] == [])
+                #expect(report["warnings"]?.items.map { $0["key"] } == ["listeners[0].tls.certificate"])
+                let without = await CommandRun.of("check", "--config", path, "--without-files", "--json")
+                #expect(try without.errors == "" && without.documents[0]["warnings"] == [])
+            }
         }
     }
 

@@ -189,7 +189,7 @@ def test_the_check_reports_problems_as_json(tmp_path):
     reported = process.run("check", "--json", "--config", echo_file(tmp_path))
     assert reported.returncode == 0
     assert json.loads(reported.stdout) == {
-        "file": str(tmp_path / "sluice.yaml"), "ok": True, "listeners": 1, "routes": 1, "upstreams": 0, "problems": []}
+        "file": str(tmp_path / "sluice.yaml"), "ok": True, "listeners": 1, "routes": 1, "upstreams": 0, "problems": [], "warnings": []}
 
     file = tmp_path / "bad.yaml"
     file.write_text("listeners:\n  - name: web\n    listen: ws://127.0.0.1:99999\n    colour: blue\n")

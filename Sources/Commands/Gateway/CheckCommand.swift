@@ -19,11 +19,12 @@ struct CheckCommand: AsyncParsableCommand {
               sluice.yaml:4:13: listeners[0].listen: expected a port from 0 to 65535, found "ws://127.0.0.1:99999"
 
             Certificates, keys and other files named by the configuration must be readable and valid. With --without-files they are \
-            not read, to check a configuration on another machine.
+            not read, to check a configuration on another machine. Certificates that have expired, are not valid yet, or expire within \
+            30 days (sooner if they are valid for less than 90) are warnings on standard error; the configuration is valid with them.
 
             With --json, prints the result as one line on standard output: "ok", "file", the numbers of "listeners", "routes" and \
-            "upstreams", and "problems". A problem has a "message" and, if known, "file", "line", "column", "key", "expected", \
-            "found" and "remedy".
+            "upstreams", "problems" and "warnings". A problem or warning has a "message" and, if known, "file", "line", "column", \
+            "key", "expected", "found" and "remedy".
 
             EXAMPLES
               sluice check --config /etc/sluice/sluice.yaml
@@ -48,16 +49,19 @@ struct CheckCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await ErrorReporter.reporting {
-            let configuration = try self.checked()
-            let text = "\(self.config): ok: \(configuration.summary)"
-            try ProcessOutput.print((self.json ? CheckReport(self.config, configuration).line : text) + "\n")
+            let located = try self.checked()
+            let certificates = self.withoutFiles ? [] : MaterialAudit(located).certificates()
+            let warnings = certificates.compactMap { $0.warning() }
+            for warning in warnings { ErrorReporter.print("warning: \(warning)") }
+            let text = "\(self.config): ok: \(located.configuration.summary)"
+            let report = CheckReport(self.config, located.configuration, warnings)
+            try ProcessOutput.print((self.json ? report.line : text) + "\n")
         }
     }
 
-    private func checked() throws -> Configuration {
+    private func checked() throws -> LocatedConfiguration {
         do {
-            return try self.withoutFiles
-                ? ConfigurationFile.read(self.config).configuration : ConfigurationFile.load(self.config).configuration
+            return try self.withoutFiles ? ConfigurationFile.read(self.config) : ConfigurationFile.load(self.config)
         } catch {
             // The problems are on standard error too: they matter more than an error on standard output.
             if self.json { try? ProcessOutput.print(CheckReport(self.config, error).line + "\n") }
@@ -85,13 +89,15 @@ private struct CheckReport: Encodable {
     var routes: Int?
     var upstreams: Int?
     var problems: [Problem] = []
+    var warnings: [Problem] = []
 
-    init(_ file: String, _ configuration: Configuration) {
+    init(_ file: String, _ configuration: Configuration, _ warnings: [ConfigurationProblem]) {
         self.file = file
         self.ok = true
         self.listeners = configuration.listeners.count
         self.routes = configuration.routes.count
         self.upstreams = configuration.upstreams.count
+        self.warnings = warnings.map(Self.problem)
     }
 
     init(_ file: String, _ error: any Error) {

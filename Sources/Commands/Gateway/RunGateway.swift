@@ -28,12 +28,15 @@ func runGateway(_ located: LocatedConfiguration, source: ConfigurationSource) as
     let events = ServiceEvents()
     let startup = try await GatewayStart(located, configuration, source: source, log: log) { events.add($0) }
     logDescriptorLimit(descriptors, for: configuration, log: log)
-    for problem in MaterialAudit(located).outdated() { log.log(problem.description, level: .warning) }
     let watchdog = Watchdog(log: log)
     watchdog.notify("READY=1\nSTATUS=serving")
     startup.control?.phase = .ready
     let watchdogTask = watchdog.start(startup.group.loops)
     defer { watchdogTask?.cancel() }
+    let certificateTask = Task { [gateway = startup.gateway] in
+        while (try? await Task.sleep(for: .seconds(86_400))) != nil { gateway.logCertificates() }
+    }
+    defer { certificateTask.cancel() }
     let service = Service(
         gateway: startup.gateway, configuration: startup.running, source: source, log: log, control: startup.control,
         watchdog: watchdog, events: events)

@@ -5,6 +5,7 @@ import HummingbirdCore
 import NIOCore
 import SessionTasks
 import Synchronization
+import TLSEngine
 
 /// `/metrics`, in the OpenMetrics text format.
 struct MetricsResource: Sendable {
@@ -36,6 +37,7 @@ struct MetricsResource: Sendable {
         let metrics = await self.context.gateway.metrics()
         var text = OpenMetricsText()
         self.writeConnections(metrics, to: &text)
+        self.writeCertificates(to: &text)
         self.writeTraffic(metrics, to: &text)
         self.writeCounters(self.context.gateway.counters.all, to: &text)
         RoomMetrics(self.context.hub).write(to: &text)
@@ -67,6 +69,15 @@ struct MetricsResource: Sendable {
         text.sample("sluice_loops", [], metrics.loops)
         text.family("sluice_slow_turns", .counter, "Turns of event loops that took longer than 5 ms.")
         text.sample("sluice_slow_turns_total", [], metrics.slowTurns)
+    }
+
+    private func writeCertificates(to text: inout OpenMetricsText) {
+        let name = "sluice_certificate_not_after_seconds"
+        text.family(name, .gauge, unit: "seconds", "End of a certificate in use, in seconds since 1970.")
+        let ends = self.context.gateway.certificates.map { ($0.file, $0.validity.notAfter) }
+        for (file, end) in Dictionary(ends, uniquingKeysWith: { first, _ in first }).sorted(by: { $0.key < $1.key }) {
+            text.sample(name, [("file", file)], end)
+        }
     }
 
     private func writeTraffic(_ metrics: GatewayMetrics, to text: inout OpenMetricsText) {

@@ -16,6 +16,7 @@ package final class Gateway: Sendable {
         var plan: GatewayPlan?
         /// By the listener's name.
         var boundAddresses: [String: SocketAddress] = [:]
+        var certificates: [PresentedCertificate] = []
         /// Called with the token sources of each later plan.
         var tokenSourceObserver: (@Sendable ([TokenSource]) -> Void)?
     }

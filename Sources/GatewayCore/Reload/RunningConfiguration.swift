@@ -46,6 +46,7 @@ package actor RunningConfiguration {
         self.startDocument = located.document
         self.gateway = gateway
         self.settings = settings
+        gateway.use(MaterialAudit(located).certificates())
     }
 
     /// - Parameters:
@@ -140,16 +141,9 @@ package actor RunningConfiguration {
         let changes = ConfigurationChange.between(former.document, located.document)
         if !isDryRun {
             self.logDelayed(in: located.document)
-            self.logOutdated(located)
+            self.gateway.use(MaterialAudit(located).certificates())
         }
         return Outcome(changes: changes, snapshot: next)
-    }
-
-    /// Logs certificates that have expired or are not valid yet.
-    private func logOutdated(_ located: LocatedConfiguration) {
-        for problem in MaterialAudit(located).outdated() {
-            self.gateway.shared.log.log(problem.description, level: .warning)
-        }
     }
 
     /// Logs the settings that keep their values until the next start, unless they are the same as before.

@@ -32,41 +32,37 @@ package struct MaterialAudit {
         return (control ?? []) + tokens + listeners + upstreams
     }
 
-    /// Certificates that no peer accepts now: they have expired, or are not valid yet. The gateway runs with them, as they
-    /// may be renewed by a reload. Files that cannot be read are left to `problems()`.
-    package func outdated() -> [ConfigurationProblem] {
+    /// The certificates that listeners, upstreams and the control plane present. Files that cannot be read are left to
+    /// `problems()`.
+    package func certificates() -> [PresentedCertificate] {
         let configuration = self.located.configuration
         let control = configuration.control.tls.map {
-            self.outdated($0, at: ConfigurationValidator.control.key(ControlKey.tls))
+            self.certificates(of: $0, at: ConfigurationValidator.control.key(ControlKey.tls))
         }
         let listeners = configuration.listeners.enumerated().flatMap { index, listener in
             listener.tls.map {
-                self.outdated($0, at: ConfigurationValidator.listeners.index(index).key(ListenerKey.tls))
+                self.certificates(of: $0, at: ConfigurationValidator.listeners.index(index).key(ListenerKey.tls))
             } ?? []
         }
         let upstreams = configuration.upstreams.enumerated().compactMap { index, upstream in
             upstream.tls.identity.flatMap {
-                self.outdated($0, at: ConfigurationValidator.upstreams.index(index).key(UpstreamKey.tls))
+                self.certificate($0, at: ConfigurationValidator.upstreams.index(index).key(UpstreamKey.tls))
             }
         }
         return (control ?? []) + listeners + upstreams
     }
 
-    private func outdated(_ tls: ServerTLSSettings, at path: ConfigurationKeyPath) -> [ConfigurationProblem] {
+    private func certificates(of tls: ServerTLSSettings, at path: ConfigurationKeyPath) -> [PresentedCertificate] {
         zip(tls.certificates, FileAudit.certificateKeyPaths(of: tls, at: path, in: self.located))
-            .compactMap { self.outdated($0, at: $1) }
+            .compactMap { self.certificate($0, at: $1) }
     }
 
-    private func outdated(_ files: CertificateFiles, at path: ConfigurationKeyPath) -> ConfigurationProblem? {
-        let found: String
-        switch (try? TLSMaterial.identity(files))?.validity {
-        case .expired: found = "one that has expired"
-        case .notYetValid: found = "one that is not valid yet"
-        case .valid, nil: return nil
+    private func certificate(_ files: CertificateFiles, at path: ConfigurationKeyPath) -> PresentedCertificate? {
+        (try? TLSMaterial.identity(files))?.validity.map {
+            PresentedCertificate(
+                file: files.certificate, validity: $0, located: self.located,
+                keyPath: path.key(CertificateKey.certificate))
         }
-        return self.located.problem(
-            at: path.key(CertificateKey.certificate), expected: "a certificate that is valid now",
-            found: "\(found): \(files.certificate)", remedy: "renew it and reload, or check the system's clock")
     }
 
     private func problems(of tls: ServerTLSSettings, at path: ConfigurationKeyPath) -> [ConfigurationProblem] {

@@ -120,12 +120,21 @@ public final class TLSIdentity: Sendable {
         unsafe EVP_PKEY_free(self.key)
     }
 
-    /// The certificate's period of validity, by the system's clock.
-    package var validity: CertificateValidity {
-        // 1 is after now, -1 is now or before it, 0 is no readable time.
-        if unsafe X509_cmp_current_time(X509_get0_notAfter(self.certificate)) < 0 { return .expired }
-        if unsafe X509_cmp_current_time(X509_get0_notBefore(self.certificate)) > 0 { return .notYetValid }
-        return .valid
+    /// The certificate's period of validity; `nil` if one of its times is not readable.
+    package var validity: CertificateValidity? {
+        guard let notBefore = unsafe Self.seconds(X509_get0_notBefore(self.certificate)),
+            let notAfter = unsafe Self.seconds(X509_get0_notAfter(self.certificate))
+        else { return nil }
+        return CertificateValidity(notBefore: notBefore, notAfter: notAfter)
+    }
+
+    /// Seconds since 1970.
+    private static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
+        guard let epoch = unsafe ASN1_TIME_set(nil, 0) else { return nil }
+        defer { unsafe ASN1_STRING_free(epoch) }
+        var (days, seconds): (Int32, Int32) = (0, 0)
+        guard unsafe ASN1_TIME_diff(&days, &seconds, epoch, time) == 1 else { return nil }
+        return Int64(days) * 86_400 + Int64(seconds)
     }
 
     /// The key algorithm (RSA, EC, …): a server may present one certificate of each type.
@@ -141,11 +150,10 @@ public final class TLSIdentity: Sendable {
     }
 }
 
-/// Whether a certificate is within its period of validity (RFC 5280 §4.1.2.5).
-package enum CertificateValidity: Sendable {
-    case valid
-    case expired
-    case notYetValid
+/// A certificate's period of validity, in seconds since 1970 (RFC 5280 §4.1.2.5).
+package struct CertificateValidity: Sendable, Equatable {
+    package let notBefore: Int64
+    package let notAfter: Int64
 }
 
 /// The client identity that the caller provided in response to a certificate request.
