@@ -20,6 +20,7 @@ package struct Connection: ControlModel {
     @Member("The id of the connection on the tunnel's other side.") package var tunnelPartner: String?
     @Member package var peerAddress: String?
     @Member("Source address of a trusted PROXY header.") package var clientAddress: String?
+    @Member("Name of the client's user; of plain HTTP, that of the latest request.") package var user: String?
     @Member package var localAddress: String?
     @Member package var subprotocol: String?
     @Member(.time()) package var createdAt: String?

@@ -18,6 +18,7 @@ package struct Event: ControlModel {
     @Member("URL of the endpoint.") package var endpoint: String?
     @Member package var url: String?
     @Member package var peerAddress: String?
+    @Member("Name of the client's user.") package var user: String?
     @Member package var reason: String?
     @Member package var detail: String?
     @Member(.range(0...65_535, "Of a closed connection: code of the first Close frame (RFC 6455 §7.4), or 1005."))

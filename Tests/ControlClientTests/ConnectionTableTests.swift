@@ -29,6 +29,19 @@ struct ConnectionTableTests {
             ])
     }
 
+    @Test func userHasAColumnWhereThereIsOne() {
+        var other = Self.one
+        other.user = "ada\u{1B}[2J"
+        #expect(
+            ConnectionTable([Self.one, other]).table.lines().map { $0.prefix(61) } == [
+                "ID  KIND  STATE  PEER             USER          VIA          ",
+                "17  ws    open   127.0.0.1:50000  -             web > backend",
+                "17  ws    open   127.0.0.1:50000  ada\\u{1B}[2J  web > backend",
+            ])
+        #expect(ConnectionTable([other]).table.lines(cells: 80)[0].contains("USER"))
+        #expect(ConnectionDetails(other).lines.contains("user        ada\\u{1B}[2J"))
+    }
+
     @Test(arguments: [60, 80, 100, 120])
     func tableFitsUsualTerminals(_ cells: Int) {
         #expect(ConnectionTable([Self.one]).table.lines(cells: cells).allSatisfy { CellWidth.of($0) <= cells })

@@ -39,6 +39,7 @@ struct ControlRequestTests {
         selection.kinds = ["stream", "webSocket"]
         selection.states = ["any"]
         selection.direction = "opened"
+        selection.users = ["ada", "a,b"]
         selection.labels = ["team=blue=green", "tier"]
         selection.minimumAge = .seconds(90)
         selection.minimumIdle = .milliseconds(1)
@@ -46,7 +47,9 @@ struct ControlRequestTests {
         let query = selection.parameters.map { "\($0.name)=\($0.value)" }
         #expect(
             query == [
-                "kind=stream", "kind=webSocket", "state=any", "label=team:blue=green", "label=tier", "direction=opened",
+                "kind=stream", "kind=webSocket", "state=any", "user=ada", "user=a,b", "label=team:blue=green",
+                "label=tier",
+                "direction=opened",
                 "minAgeMs=90000", "minIdleMs=1", "stalled=true",
             ])
     }

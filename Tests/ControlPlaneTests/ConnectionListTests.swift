@@ -48,6 +48,7 @@ struct ConnectionListTests {
         report.peer = .ipv4(address: 0x7F00_0001, port: 5000)
         report.upstream = "backend"
         report.endpoint = "tcp://10.0.0.1:80"
+        report.user = "ada, \u{212A}"
         report.labels = ["team": "blue", "empty": "", "tier=1": "gold"]
         change(&report)
         return try ConnectionFilter(Query(query)).matches(report)
@@ -59,7 +60,7 @@ struct ConnectionListTests {
         "label=empty:", "label=team=blue", "label=empty=", "label=tier=1", "label=tier=1:gold", "upstream=backend",
         "upstream=tcp://10.0.0.1:80", "upstream=x,backend", "label=team&label=empty", "minAgeMs=9999", "maxAgeMs=10000",
         "direction=accepted",
-        "stalled=false",
+        "stalled=false", "user=ada,%20%E2%84%AA", "user=bob&user=ada,+%E2%84%AA",
         "id=17", "id=3,17", "kind=webSocket&listener=web&label=team:blue", "direction=accepted,opened",
     ])
     func filterSelectsMatchingConnections(_ query: String) throws {
@@ -71,7 +72,9 @@ struct ConnectionListTests {
         "peer=127.0.0.1:5001", "label=team:red", "label=team=red", "label=team=", "label=tier", "label=none",
         "label=team&label=none", "minAgeMs=10001",
         "maxAgeMs=9999",
-        "direction=opened", "stalled=true", "id=17u", "kind=webSocket&listener=other", "minIdleMs=1",
+        // KELVIN SIGN and K are equivalent in Unicode, but other bytes.
+        "direction=opened", "user=ada", "user=ada,+K", "stalled=true", "id=17u", "kind=webSocket&listener=other",
+        "minIdleMs=1",
     ])
     func filterOmitsOtherConnections(_ query: String) throws {
         #expect(try !self.matches(query))
@@ -83,6 +86,7 @@ struct ConnectionListTests {
         ("maxAgeMs=nan", "maxAgeMs"), ("listener=", "listener"), ("route=echo,", "route"), ("upstream=", "upstream"),
         ("peer=&kind=webSocket", "peer"), ("id=", "id"), ("kind=", "kind"), ("state=", "state"), ("label=", "label"),
         ("label=:blue", "label"), ("direction=", "direction"), ("minIdleMs=", "minIdleMs"),
+        ("user=", "user"), ("user=ada&user=", "user"),
     ])
     func invalidFilterIsRefused(_ text: String, _ parameter: String) throws {
         let query = try Query(text)

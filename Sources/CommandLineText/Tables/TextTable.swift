@@ -13,13 +13,16 @@ package struct TextTable: Sendable {
         package let dropOrder: Int
         /// For addresses: truncation keeps the port after the last colon.
         package let keepsPort: Bool
+        /// Whether a table without values for it has no such column.
+        package let isOmittedIfEmpty: Bool
 
         package init(
             _ title: String, rightAligned: Bool = false, minimumWidth: Int? = nil, dropOrder: Int = 0,
-            keepsPort: Bool = false
+            keepsPort: Bool = false, isOmittedIfEmpty: Bool = false
         ) {
             self.title = title
             self.keepsPort = keepsPort
+            self.isOmittedIfEmpty = isOmittedIfEmpty
             self.isRightAligned = rightAligned
             self.minimumWidth = minimumWidth
             self.dropOrder = dropOrder
@@ -106,7 +109,9 @@ package struct TextTable: Sendable {
 
     package func layout(cells: Int? = nil) -> Layout {
         var widths = self.columns.indices.map { index in
-            self.rows.reduce(CellWidth.of(self.columns[index].title)) { max($0, CellWidth.of($1[index].text)) }
+            let isEmpty = self.rows.allSatisfy { $0[index] == Cell(nil) }
+            if self.columns[index].isOmittedIfEmpty, isEmpty { return 0 }
+            return self.rows.reduce(CellWidth.of(self.columns[index].title)) { max($0, CellWidth.of($1[index].text)) }
         }
         guard let cells else { return Layout(widths: widths) }
         self.dropColumns(&widths, cells: cells)

@@ -11,8 +11,8 @@ struct ListCommand: AsyncParsableCommand {
         commandName: "ls",
         abstract: "List the connections of a running gateway.",
         discussion: """
-            Prints a table: kind, state, peer, bytes received from and sent to the peer, queued bytes, round trip of the last ping, \
-            idle time, age, and a note with termination reason, description and labels. If the table is wider than the \
+            Prints a table: kind, state, peer, user if one is known, bytes received from and sent to the peer, queued bytes, round \
+            trip of the last ping, idle time, age, and a note with termination reason, description and labels. If the table is wider than the \
             terminal, the least important columns are omitted.
 
             In a cluster, lists the connections of all nodes; their IDs name the node, like 17@b, and every node understands \
@@ -24,6 +24,7 @@ struct ListCommand: AsyncParsableCommand {
               sluice ls
               sluice ls --node b --sort -age
               sluice ls --state any --label team=blue
+              sluice ls --user ada
               sluice ls --watch --sort -bytes
               sluice ls --json | jq -r '.items[].id'
 
@@ -175,6 +176,9 @@ struct SelectionOptions: ParsableArguments {
     @Option(parsing: .singleValue, help: .value("address", "Address of the peer, with or without port. Repeatable."))
     var peer: [String] = []
 
+    @Option(parsing: .singleValue, help: .value("name", "Name of the client's user. Repeatable."))
+    var user: [String] = []
+
     @Option(parsing: .singleValue, help: .value("name[=value]", "Label that must be set. Repeatable: all must be set."))
     var label: [String] = []
 
@@ -199,6 +203,7 @@ struct SelectionOptions: ParsableArguments {
         selection.routes = self.route
         selection.upstreams = self.upstream
         selection.peers = self.peer
+        selection.users = self.user
         selection.labels = self.label
         let span = ValueSyntax<Duration>.duration(.zero ... .seconds(86400 * 365))
         selection.minimumAge = reader.value("--min-age", self.minAge, span)
@@ -207,7 +212,7 @@ struct SelectionOptions: ParsableArguments {
         selection.isStalled = self.stalled
         let texts = [
             ("--kind", self.kind), ("--state", self.state), ("--listener", self.listener), ("--route", self.route),
-            ("--upstream", self.upstream), ("--peer", self.peer), ("--label", self.label),
+            ("--upstream", self.upstream), ("--peer", self.peer), ("--user", self.user), ("--label", self.label),
         ]
         reader.requireText("--direction", self.direction)
         for (option, values) in texts { reader.requireText(option, values) }

@@ -73,6 +73,7 @@ package struct ConnectionSelection: Sendable, Equatable {
     package var routes: [String] = []
     package var upstreams: [String] = []
     package var peers: [String] = []
+    package var users: [String] = []
     /// `NAME` or `NAME=VALUE`.
     package var labels: [String] = []
     package var minimumAge: Duration?
@@ -91,8 +92,8 @@ package struct ConnectionSelection: Sendable, Equatable {
         let lists = [
             ("id", self.ids), ("kind", self.kinds.map(Self.kind)), ("state", self.states), ("listener", self.listeners),
             ("route", self.routes), ("upstream", self.upstreams), ("peer", self.peers),
-            ("label", self.labels.map(Self.label)), ("direction", self.direction.map { [$0] } ?? []),
-            ("node", self.nodes),
+            ("user", self.users), ("label", self.labels.map(Self.label)),
+            ("direction", self.direction.map { [$0] } ?? []), ("node", self.nodes),
         ]
         let times = [
             ("minAgeMs", self.minimumAge), ("maxAgeMs", self.maximumAge), ("minIdleMs", self.minimumIdle),

@@ -218,7 +218,7 @@ package enum EventLine {
             event.connection, event.listener.map { "on \($0)" }, event.route.map { "route \($0)" },
             event.upstream.map { "upstream \($0)" },
             event.endpoint == event.upstream ? nil : event.endpoint.map { "endpoint \($0)" }, event.url,
-            event.peerAddress.map { "peer \($0)" },
+            event.peerAddress.map { "peer \($0)" }, event.user.map { "user \($0)" },
             event.drain.map { "drain \($0)" }, event.transfer.map { "transfer \($0)" },
             event.count.map { "count \($0)" }, event.reason, event.detail,
             event.closeReason.flatMap { $0.isEmpty ? nil : "close reason \"\($0)\"" },

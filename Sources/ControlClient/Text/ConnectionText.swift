@@ -25,6 +25,9 @@ package struct ConnectionTable {
         Column(TextTable.Column("PEER", minimumWidth: 21, keepsPort: true), "clientAddress", "peerAddress") {
             TextTable.Cell($0.clientAddress ?? $0.peerAddress)
         },
+        Column(TextTable.Column("USER", minimumWidth: 8, dropOrder: 2, isOmittedIfEmpty: true), "user") {
+            TextTable.Cell($0.user)
+        },
         Column(
             TextTable.Column("VIA", minimumWidth: 8, dropOrder: 2), "listener", "route", "upstream", "url"
         ) { TextTable.Cell(Self.origin($0)) },
@@ -131,6 +134,7 @@ package struct ConnectionDetails {
         self.add("tunnel partner", one.tunnelPartner)
         self.add("peer", one.peerAddress)
         self.add("client", one.clientAddress)
+        self.add("user", one.user)
         self.add("local", one.localAddress)
         self.add("subprotocol", one.subprotocol)
     }

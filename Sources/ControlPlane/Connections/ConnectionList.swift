@@ -3,6 +3,7 @@ import GatewayCore
 import SessionTasks
 import StreamTransport
 import Synchronization
+import WireText
 
 /// Lists connections page by page.
 struct ConnectionList: Sendable {
@@ -198,6 +199,10 @@ package struct ConnectionFilter: Sendable, Equatable {
         .names(
             "upstream", .text("The name of an upstream, or the URL of an endpoint.", example: "backend"), \.upstreams),
         .names("peer", .text("An address, with or without its port.", example: "192.0.2.7"), \.peers),
+        Condition(
+            "user",
+            .text("The name of a user, in which commas are as they are. Repeat it for several.", example: "ada")
+        ) { (filter, query, name) throws(ControlProblem) in filter.users = try query.names(name) },
         Condition("label", .label) { (filter, query, name) throws(ControlProblem) in
             filter.labels = try query.labels(name)
         },
@@ -231,6 +236,8 @@ package struct ConnectionFilter: Sendable, Equatable {
     package var upstreams: Set<String> = []
     /// Addresses with or without a port.
     package var peers: Set<String> = []
+    /// Names of users, which are equal if their bytes are.
+    package var users: Set<MemberName> = []
     package var labels: [Label] = []
     package var minimumAge: Duration?
     package var maximumAge: Duration?
@@ -266,7 +273,8 @@ package struct ConnectionFilter: Sendable, Equatable {
             self.isAccepted == nil || self.isAccepted == report.isAccepted,
             self.isStalled == nil || self.isStalled == report.isStalled,
             self.listeners.selects(report.listener), self.routes.selects(report.route),
-            self.upstreams.selects(report.upstream) || self.upstreams.selects(report.endpoint)
+            self.upstreams.selects(report.upstream) || self.upstreams.selects(report.endpoint),
+            self.users.selects(report.user.map { MemberName($0) })
         else { return false }
         return self.matchesPeer(report) && self.matchesTimes(report)
             && self.labels.allSatisfy { $0.matches(report.labels) }

@@ -54,6 +54,7 @@ package struct ConnectionWriter {
         Column("tunnelPartner", .identifier { $0.partner }),
         Column("peerAddress") { $2.member($1, $0.peer) },
         Column("clientAddress") { $2.member($1, $0.client) },
+        Column("user") { $2.member($1, $0.user) },
         Column("localAddress") { $2.member($1, $0.details?.localAddress) },
         Column("subprotocol") { $2.member($1, $0.metadata?.subprotocol) },
         Column("createdAt", time: { $0.createdAt }),

@@ -306,6 +306,7 @@ package enum EventWriter {
         text.member("endpoint", event.endpoint)
         text.member("url", event.url)
         text.member("peerAddress", event.peer)
+        text.member("user", event.user)
         text.member("reason", event.reason)
         text.member("detail", event.detail)
         text.member("closeCode", event.closeCode)

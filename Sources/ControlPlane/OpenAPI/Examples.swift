@@ -74,7 +74,7 @@ enum Examples {
 
     private static let connection: JSONValue = [
         "id": "17", "kind": "webSocket", "direction": "accepted", "state": "open", "taskState": "running",
-        "priority": 0.5, "listener": "web", "route": "chat", "peerAddress": "192.0.2.7:51234",
+        "priority": 0.5, "listener": "web", "route": "chat", "peerAddress": "192.0.2.7:51234", "user": "ada",
         "localAddress": "198.51.100.1:443", "createdAt": "2026-11-22T10:20:30.400Z",
         "openedAt": "2026-11-22T10:20:30.412Z", "ageMs": 61_204.118, "receivedBytes": 2048, "sentBytes": 8192,
         "receivedMessages": 12, "sentMessages": 48, "queuedSendBytes": 0,
@@ -102,7 +102,7 @@ enum Examples {
     private static let closed: JSONValue = [
         "number": 4712, "position": "5b1c8fa0.4712", "type": "closed", "at": "2026-11-22T10:21:31.604Z",
         "connection": "17", "listener": "web",
-        "route": "chat", "peerAddress": "192.0.2.7:51234", "reason": "downstream/relaying/clean(1000)",
+        "route": "chat", "peerAddress": "192.0.2.7:51234", "user": "ada", "reason": "downstream/relaying/clean(1000)",
         "closeCode": 1000, "closeReason": "bye", "receivedBytes": 2048, "sentBytes": 8192, "labels": ["team": "blue"],
     ]
 

@@ -64,6 +64,14 @@ package struct Query: Sendable {
         return values
     }
 
+    /// The values of a parameter that is repeated for several.
+    /// - Throws: `ControlProblem` 400 for an empty value.
+    func names(_ name: String) throws(ControlProblem) -> Set<MemberName> {
+        let values = self.values(name)
+        guard !values.contains("") else { throw Self.emptyValue(name) }
+        return Set(values.map { MemberName($0) })
+    }
+
     /// - Throws: `ControlProblem` 400 for a label without a name.
     func labels(_ name: String) throws(ControlProblem) -> [ConnectionFilter.Label] {
         let labels = self.values(name).map { ConnectionFilter.Label($0) }

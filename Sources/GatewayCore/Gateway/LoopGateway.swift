@@ -240,6 +240,7 @@ extension LoopGateway {
         _ context: ConnectionContext, _ transport: any Transport, _ matched: MatchedRequest?, route: RoutePlan
     ) {
         context.route = route
+        context.user = matched?.grant?.subject
         if let expiry = matched?.grant?.expiry { context.tokenExpiry = expiry }
         let settings = route.configuration.tunnel
         switch (route.configuration.target, matched) {
@@ -260,6 +261,7 @@ extension LoopGateway {
             let info = ClientInfo(
                 user: self.user(of: matched)?.name ?? "",
                 client: self.rooms.hub.plainClient(ofConnection: context.identifier))
+            context.user = info.user
             EndpointSession(context, route: route).accept(
                 transport, matched,
                 relay: PlainWebSocketMember(room: room, rooms: self.rooms, info: info, from: context.client))
@@ -292,7 +294,9 @@ extension LoopGateway {
         _ context: ConnectionContext, _ transport: any Transport, _ matched: MatchedRequest?, route: RoutePlan
     ) {
         guard let matched else { return self.endWithoutEndpoint(context, transport) }
-        let client = RoomWebSocket(context, matched, trustedUser: self.user(of: matched))
+        let user = self.user(of: matched)
+        context.user = user?.name
+        let client = RoomWebSocket(context, matched, trustedUser: user)
         EndpointSession(context, route: route).accept(
             transport, matched, relay: client, subprotocols: ProtocolEncoding.subprotocols)
     }
@@ -344,6 +348,7 @@ extension GatewayEvent {
             self.upstream = context.upstreamName
             self.endpoint = context.endpointURL
             self.peer = context.client.description
+            self.user = context.user
         case .requested(let url, let upstreamURL):
             self.url = url
             self.upstream = upstreamURL

@@ -70,6 +70,7 @@ final class HTTPConnection {
     func start(_ head: RequestHead, _ match: RouteMatch, route: RoutePlan, grant: AccessGrant?, received: Int) {
         self.transport.consumer = self
         self.context.route = route
+        self.context.user = grant?.subject
         self.record.markOpened(at: self.loop.now)
         self.record.countReceived(bytes: received, at: self.loop.now)
         self.gateway.opened(self)
@@ -122,6 +123,7 @@ final class HTTPConnection {
 
     private func answer(_ head: RequestHead, _ match: RouteMatch, route: RoutePlan, grant: AccessGrant?) {
         self.context.route = route
+        self.context.user = grant?.subject
         self.record.countReceived(bytes: 0, messages: 1, at: self.loop.now)
         let request = PlainRequest(
             head, match, route: route, isSecure: self.isSecure, client: self.context.client, grant: grant)

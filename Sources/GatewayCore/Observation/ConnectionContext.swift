@@ -21,6 +21,7 @@ final class ConnectionContext {
         var destination: SocketAddress?
         var tokenExpiry: Int64?
         var roomMeters: RoomMeters?
+        var user: String?
     }
 
     /// Unique in the process, from 1 up; appears in both log lines and in the REST interface.
@@ -89,6 +90,16 @@ final class ConnectionContext {
         set { self.changeRare { $0.roomMeters = newValue } }
     }
 
+    /// Name of the client's user, of plain HTTP in the latest request; `nil` where nothing names one, and for a name above
+    /// the limit of the list of users.
+    var user: String? {
+        get { self.rare?.value.user }
+        set {
+            let name = newValue.flatMap { (1...UserSelection.nameLimit).contains($0.utf8.count) ? $0 : nil }
+            if name != nil || self.user != nil { self.changeRare { $0.user = name } }
+        }
+    }
+
     private func changeRare(_ change: (inout Rare) -> Void) {
         var rare = self.rare?.value ?? Rare()
         change(&rare)
@@ -135,6 +146,7 @@ extension ConnectionContext {
             guard side == .downstream else { return report }
             report.peer = peer
             report.client = self.client == peer ? nil : self.client
+            report.user = self.user
             return report
         case .requested(let url, let upstreamURL):
             var report = ConnectionReport(

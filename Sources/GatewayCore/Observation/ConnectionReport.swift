@@ -30,6 +30,8 @@ package struct ConnectionReport: Sendable {
     package var peer: SocketAddress?
     /// Source of a trusted PROXY header, if it differs from the peer.
     package var client: SocketAddress?
+    /// Name of the client's user.
+    package var user: String?
     package var partner: ConnectionKey?
     package var queuedSendBytes = 0
     package var queuedReceiveBytes = 0

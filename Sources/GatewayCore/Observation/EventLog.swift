@@ -157,6 +157,7 @@ package struct GatewayEvent: Sendable {
     package var endpoint: String?
     package var url: String?
     package var peer: String?
+    package var user: String?
     /// Why it closed; which limit; to what it was upgraded; how a transfer ended.
     package var reason: String?
     package var detail: String?

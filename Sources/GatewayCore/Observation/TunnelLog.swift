@@ -127,6 +127,7 @@ package final class TunnelLog: Sendable {
         case .accepted(let listener, let peer):
             fields += [("listener", .text(listener)), ("client", .text("\(context.client)"))]
             if context.client != peer { fields.append(("peer", .text("\(peer)"))) }
+            if let user = context.user { fields.append(("user", .text(user))) }
             if let route = context.routeName { fields.append(("route", .text(route))) }
             if let upstream = context.endpointURL { fields.append(("upstream", .text(upstream))) }
         case .requested(let url, let upstreamURL):

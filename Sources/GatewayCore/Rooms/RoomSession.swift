@@ -48,8 +48,8 @@ final class RoomSession {
     private(set) weak var connection: (any RoomConnection)?
     let rooms: LoopRooms
     private let loop: Loop
-    /// Index of the loop, and number of the connection in the REST interface.
-    private let loopIndex: Int
+    private let gateway: LoopGateway
+    /// Number of the connection in the REST interface.
     private let connectionNumber: UInt64
     private let address: SocketAddress?
     private let encoding: SessionEncoding
@@ -94,7 +94,7 @@ final class RoomSession {
         if let secret { (settings.session, settings.node) = (secret, hub.nodeName) }
         self.rooms = rooms
         self.loop = rooms.loop
-        self.loopIndex = gateway.index
+        self.gateway = gateway
         self.connectionNumber = number
         self.address = address
         self.encoding = encoding
@@ -271,7 +271,8 @@ final class RoomSession {
             self.client.meters.addPublications(of: former, at: self.now.elapsed)
         }
         let entry = UserRegistry.Entry(
-            client: info.client, user: info.user, connection: self.connectionNumber, loop: self.loopIndex)
+            client: info.client, user: info.user, connection: self.connectionNumber, loop: self.gateway.index)
+        self.gateway.live[self.connectionNumber]?.context.user = info.user
         let limit = hub.currentSettings.maximumConnectionsPerUser
         guard hub.users.add(entry, limit: limit) else { return self.client.registered(false, at: self.now) }
         self.isRegistered = true

@@ -173,6 +173,7 @@ final class RoomStreamResponder: HTTPResponder {
         client.received(Command(number: 1, .connect(request)), at: now)
         // It has no connection to count.
         client.registered(true, at: now)
+        exchange.context?.user = client.user
         let key = RoomClientKey(user: client.user, address: exchange.context?.client)
         Self.withMeters(of: key, at: now.elapsed, exchange) { meters in
             // A request is one command.
