@@ -14,7 +14,7 @@ from support.redis import Redis
 
 CONFIGURATION = """
 loops: 2
-cluster: {redis: "REDIS", node: NAME, presence-time: 3s, when-away: WHENAWAY, durable: true}
+cluster: {redis: "REDIS", node: NAME, presence-time: 3s, when-away: WHENAWAY}
 control: {address: "http://127.0.0.1:0"}
 listeners:
   - {name: web, listen: "ws://127.0.0.1:0"}
@@ -49,7 +49,7 @@ class Nodes:
         file = self.directory / f"{name}.yaml"
         text = CONFIGURATION.replace("REDIS", self.redis.url).replace("NAME", name).replace("WHENAWAY", when_away)
         if not is_durable:
-            text = text.replace(", durable: true", "")
+            text = text.replace("presence-time:", "durable: false, presence-time:")
         file.write_text(text)
         node = self.sluice("serve", "--config", file)
         node.wait_log(" notice cluster joined")

@@ -19,7 +19,7 @@ package struct ClusterSettings: Sendable, Equatable {
     package var node: String?
     package var prefix = "sluice"
     package var whenAway = WhenAway.refuse
-    package var isDurable = false
+    package var isDurable = true
     package var presenceTime: Duration = .seconds(60)
 
     package init(_ redis: RedisURL) {
@@ -103,10 +103,10 @@ extension ClusterSettings: SettingsSection {
             .value(
                 "durable", \.isDurable, .boolean,
                 """
-                Whether Redis, when it starts again, has all that it acknowledged before, even after a crash of its machine: \
-                `appendonly yes` with `appendfsync always`. Then clients recover what they missed across the restart; else \
-                each room gets another epoch. With `appendfsync everysec`, the publications of the last second may be \
-                missing after a crash, and with this key nobody is told.
+                Whether a Redis with an append-only file, when it starts again, has all that it acknowledged before. Then clients \
+                recover what they missed across the restart. After a crash of the machine that is so only with \
+                `appendfsync always`: with `everysec`, the default of Redis, the publications of the last second may be \
+                missing, and nobody is told. `false` begins another epoch in each room whenever Redis starts again.
                 """),
             .value(
                 "presence-time", \.presenceTime, .duration(.seconds(3) ... .seconds(3600)),
