@@ -85,6 +85,8 @@ package enum ConfigurationSamples {
             proxy-protocol: accept
             proxy-protocol-trusted: [10.0.0.0/8]
             forwarding-trusted: [fd00::/8]
+            allow-clients: [10.0.0.0/8, "fd00::/8"]
+            deny-clients: [10.0.0.7/32]
             max-connections: 500
             max-connections-per-client: 50
             accept-rate: 100/s
@@ -214,7 +216,7 @@ package enum ConfigurationSamples {
           node: gateway-1
           prefix: chat
           when-away: local
-          durable: true
+          durable: false
           presence-time: 30s
         """
 

@@ -70,7 +70,7 @@ struct AddressTests {
     }
 
     @Test func trustedPeerIsFoundInItsBlock() throws {
-        let blocks = TrustedPeers(try [#require(self.parsed("127.0.0.0/8")), #require(self.parsed("fd00::/8"))])
+        let blocks = AddressSet(try [#require(self.parsed("127.0.0.0/8")), #require(self.parsed("fd00::/8"))])
         #expect(blocks.contains(SocketAddress.ipv4(address: 0x7F00_0001, port: 1)))
         #expect(blocks.contains(SocketAddress.ipv6(high: 0, low: 0xFFFF_7F00_0001, scope: 0, port: 1)))
         #expect(blocks.contains(SocketAddress.ipv6(high: 0xFD01 << 48, low: 1, scope: 0, port: 1)))

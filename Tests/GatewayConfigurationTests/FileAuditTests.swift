@@ -51,7 +51,7 @@ struct FileAuditTests {
                     + "found no such file at \"more.crl\"; \(remedy)",
                 "c.yaml:54:16: listeners[1].tls.key-log: expected a file that can be written, "
                     + "found something other than a regular file at \"keys.log\"; \(remedy)",
-                "c.yaml:128:11: upstreams[0].tls.ca: expected a file that can be read, found no such file at \"up.pem\"; \(remedy)",
+                "c.yaml:130:11: upstreams[0].tls.ca: expected a file that can be read, found no such file at \"up.pem\"; \(remedy)",
             ])
     }
 

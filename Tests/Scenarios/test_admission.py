@@ -46,6 +46,26 @@ def test_client_above_the_limit_is_refused_and_counted(sluice, tmp_path, keys, g
     eventually(lambda: request_echo(one.gateway)[1] == 101, "a free slot, or a new second of the rate")
 
 
+@pytest.mark.parametrize("keys, allowed, refused", [
+    ({"allow_clients": ["127.0.0.2/32"]}, "127.0.0.2", "127.0.0.3"),
+    ({"deny_clients": ["127.0.0.3/32"]}, "127.0.0.2", "127.0.0.3")])
+def test_client_of_another_address_is_refused_and_counted(sluice, tmp_path, keys, allowed, refused):
+    one = Configured(
+        sluice, tmp_path, [listening("web", "ws://127.0.0.1:0", **keys), listening("raw", "tcp://127.0.0.1:0", route="raw", **keys)],
+        ROUTES)
+    statuses = []
+    for source in (allowed, refused):
+        with Wire.connect(one.gateway.address(0), source=source) as wire:
+            wire.send(request("/echo"))
+            statuses.append(parse_head(wire.receive_head()).status)
+    assert statuses == [101, 403]
+    with Wire.connect(one.gateway.address(1), source=allowed) as wire:
+        wire.send(b"here")
+        assert wire.receive(4) == b"here"
+    Wire.expect_refusal(one.gateway.address(1), source=refused)
+    eventually(lambda: counter(one, "client-address") == 2, "the counter of the refusals")
+
+
 @pytest.mark.parametrize("keys", [{"max_connections": 1}, {"max_connections_per_client": 1}])
 def test_stream_above_the_limit_is_reset(sluice, tmp_path, keys):
     one = Configured(sluice, tmp_path, [listening("raw", "tcp://127.0.0.1:0", route="raw", **keys)], ROUTES[1:])

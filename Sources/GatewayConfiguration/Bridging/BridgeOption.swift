@@ -13,6 +13,8 @@ package enum BridgeOption: String, Sendable, CaseIterable {
     case pingInterval = "ping-interval"
     case pongTimeout = "pong-timeout"
     case maxMessageSize = "max-message-size"
+    case allowClients = "allow-clients"
+    case denyClients = "deny-clients"
     case maxConnections = "max-connections"
     case idleTimeout = "idle-timeout"
     case handshakeTimeout = "handshake-timeout"
@@ -35,7 +37,7 @@ package enum BridgeOption: String, Sendable, CaseIterable {
     var keys: [(section: Section, name: String)] {
         switch self {
         case .drainTimeout, .logFormat, .logLevel: [(.gateway, self.rawValue)]
-        case .handshakeTimeout: [(.listener, self.rawValue)]
+        case .allowClients, .denyClients, .handshakeTimeout: [(.listener, self.rawValue)]
         case .maxConnections:
             [
                 (.listener, "max-connections"), (.listener, "max-connections-per-client"),

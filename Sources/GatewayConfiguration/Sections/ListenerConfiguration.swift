@@ -134,6 +134,10 @@ package enum AdoptedSocket: Sendable, Hashable, CustomStringConvertible {
 
 /// Limits of a listener. Each refusal is counted.
 package struct ListenerLimits: Sendable, Equatable {
+    /// Clients that may connect; empty allows all.
+    package var allowedClients: [AddressBlock] = []
+    /// Clients that may not, even if they are in `allowedClients`.
+    package var deniedClients: [AddressBlock] = []
     package var maximumConnections = 32_768
     package var maximumConnectionsPerClient = 16_384
     package var acceptRate = AcceptRate()
@@ -154,6 +158,16 @@ package struct ListenerLimits: Sendable, Equatable {
     }
 
     static let keys: [SettingsKey<ListenerLimits>] = [
+        .list(
+            "allow-clients", \.allowedClients, .addressBlock, default: "all", example: "[192.0.2.0/24, 2001:db8::/32]",
+            """
+            Addresses of clients that may connect, at least one. WebSocket requests of others get 403, before their \
+            route is looked for, and raw connections are reset. A client on a Unix socket counts as loopback; a trusted \
+            PROXY header names the client.
+            """),
+        .list(
+            "deny-clients", \.deniedClients, .addressBlock, default: "none", example: "[192.0.2.7]",
+            "Addresses of clients that may not connect, even if `allow-clients` has them."),
         .value(
             "max-connections", \.maximumConnections, .integer(1...10_000_000),
             """
@@ -402,6 +416,8 @@ extension ListenerConfiguration: SettingsSection {
         let isPlain = url?.kind.speaksTLS != true
         if let url { self.check(url, in: section) }
         if isPlain { self.tls = nil }
+        section.rejectEmptyList(
+            "allow-clients", expected: "at least one block of addresses", remedy: "leave it out to allow all clients")
     }
 
     /// Checks settings that the listener's kind requires or excludes.

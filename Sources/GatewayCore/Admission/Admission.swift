@@ -123,6 +123,8 @@ package struct Admission: Sendable {
 
 /// Why a connection was not admitted. The raw value names it in logs and in the counter.
 package enum AdmissionRefusal: String, CaseIterable, Sendable {
+    /// The listener is not for clients of this address.
+    case clientAddress = "client-address"
     /// The gateway is at its connection limit.
     case totalLimit = "total-limit"
     /// The listener is at its connection limit.
@@ -139,6 +141,7 @@ package enum AdmissionRefusal: String, CaseIterable, Sendable {
     /// The answer to an opening handshake (RFC 6585 §4 for 429). Connections without one are reset.
     package var status: UInt16 {
         switch self {
+        case .clientAddress: 403
         case .clientLimit: 429
         case .totalLimit, .listenerLimit, .clientTableFull, .acceptRate, .draining: 503
         }
@@ -168,12 +171,14 @@ struct AdmissionPermit {
 
     /// Requests admission. The client's address no longer changes.
     /// - Returns: why it was refused; `nil` if admitted.
-    mutating func request(_ context: ConnectionContext) -> AdmissionRefusal? {
+    mutating func request(_ context: ConnectionContext, _ limits: ListenerLimits) -> AdmissionRefusal? {
         guard let listener = context.listener else { return nil }
         let hadArrived = if case .arriving = self.state { true } else { false }
         let (client, now) = (context.client.ipAddress, context.loop.now)
-        let refusal = context.gateway.shared.withAdmission { admission in
+        let isAllowed = limits.allows(context.client)
+        let refusal = context.gateway.shared.withAdmission { admission -> AdmissionRefusal? in
             defer { if hadArrived { admission.endArrival(listener: listener) } }
+            guard isAllowed else { return .clientAddress }
             return admission.admit(listener: listener, client: client, at: now)
         }
         self.state = refusal == nil ? .admitted : .none
@@ -199,6 +204,14 @@ struct AdmissionPermit {
         case .answering: shared.withAdmission { $0.endAnswer() }
         }
         self.state = .none
+    }
+}
+
+extension ListenerLimits {
+    /// Whether `allow-clients` and `deny-clients` let the client connect.
+    package func allows(_ client: SocketAddress) -> Bool {
+        guard !AddressSet(self.deniedClients).contains(client) else { return false }
+        return self.allowedClients.isEmpty || AddressSet(self.allowedClients).contains(client)
     }
 }
 

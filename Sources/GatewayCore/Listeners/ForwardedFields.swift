@@ -134,8 +134,8 @@ package struct ForwardedRequest: Hashable, Sendable {
     }
 }
 
-/// Peers whose PROXY headers or forwarding fields are trusted.
-package struct TrustedPeers: Hashable, Sendable {
+/// Blocks of addresses.
+package struct AddressSet: Hashable, Sendable {
     private let blocks: [AddressBlock]
 
     package init(_ blocks: [AddressBlock]) {

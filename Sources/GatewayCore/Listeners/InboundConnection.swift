@@ -34,7 +34,7 @@ final class InboundConnection {
         self.transport.consumer = self
         self.context.loop.arm(self.context.timer, after: self.configuration.limits.handshakeTimeout, target: self)
         let proxyProtocol = self.configuration.proxyProtocol
-        if proxyProtocol.mode != .off, TrustedPeers(proxyProtocol.trusted).contains(self.context.client) {
+        if proxyProtocol.mode != .off, AddressSet(proxyProtocol.trusted).contains(self.context.client) {
             self.context.permit.arrive(self.context)
             self.transport.resumeReading()
         } else if proxyProtocol.mode == .require {
@@ -46,7 +46,7 @@ final class InboundConnection {
 
     /// Asks admission.
     private func clientAddressKnown() {
-        let refusal = self.context.permit.request(self.context)
+        let refusal = self.context.permit.request(self.context, self.configuration.limits)
         if let refusal {
             self.gateway.shared.counters.count(refusal.rawValue)
             self.gateway.shared.eventLog?.limitHit(refusal.rawValue, listener: self.configuration.name)
@@ -294,7 +294,10 @@ extension InboundConnection: LiveConnection {
 extension AdmissionRefusal {
     /// Response to a refused WebSocket client.
     var handshakeRefusal: HandshakeRefusal {
-        HandshakeRefusal(
+        guard self != .clientAddress else {
+            return HandshakeRefusal(status: 403, explanation: "Clients of your address may not connect here.")
+        }
+        return HandshakeRefusal(
             status: Int(self.status),
             explanation: "Too many connections (\(self.rawValue)); close some or try again later.",
             fields: [HTTPField("Retry-After", "5")])

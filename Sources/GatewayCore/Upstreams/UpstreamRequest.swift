@@ -66,7 +66,7 @@ struct UpstreamRequest {
         var trusted = false
         if let matched = self.matched {
             // The source in a PROXY header wrote the request, not the proxy that wrote the header.
-            trusted = TrustedPeers(matched.plan.configuration.trustedForwarders).contains(self.client)
+            trusted = AddressSet(matched.plan.configuration.trustedForwarders).contains(self.client)
             request.forwarded = matched.head.fields.values("Forwarded")
             request.forwardedFor = matched.head.fields.values("X-Forwarded-For")
             request.forwardedProto = matched.head.fields.values("X-Forwarded-Proto")

@@ -159,8 +159,30 @@ struct AdmissionTests {
         #expect(admission.beginAnswer() == true)
     }
 
+    private static let block = ["192.0.2.0/24"]
+    private static let one = ["192.0.2.7"]
+
+    @Test(
+        arguments: [
+            ([], [], 0xC633_6407, true), (block, [], 0xC000_0209, true), (block, [], 0xC000_0309, false),
+            ([], one, 0xC000_0207, false), ([], one, 0xC000_0208, true), (block, one, 0xC000_0207, false),
+            (block, one, 0xC000_0208, true),
+        ] as [([String], [String], UInt32, Bool)])
+    func addressOfAClientIsAllowedOrDenied(
+        _ allowed: [String], _ denied: [String], _ client: UInt32, _ isAllowed: Bool
+    ) throws {
+        var limits = ListenerConfiguration(name: "a", address: .tcp(.loopback, port: 0), kind: .ws).limits
+        let syntax = ValueSyntax<AddressBlock>.addressBlock
+        limits.allowedClients = try allowed.map { try syntax.parse($0) }
+        limits.deniedClients = try denied.map { try syntax.parse($0) }
+        #expect(limits.allows(.ipv4(address: client, port: 4711)) == isAllowed)
+        #expect(limits.allows(.ipv6(high: 0, low: 0xFFFF_0000_0000 | UInt64(client), scope: 0, port: 1)) == isAllowed)
+        #expect(limits.allows(.unix(path: "")) == allowed.isEmpty)
+    }
+
     @Test func everyRefusalHasAStatus() {
-        for refusal in AdmissionRefusal.allCases { #expect(refusal.status == (refusal == .clientLimit ? 429 : 503)) }
+        let others: [AdmissionRefusal: UInt16] = [.clientAddress: 403, .clientLimit: 429]
+        for refusal in AdmissionRefusal.allCases { #expect(refusal.status == others[refusal] ?? 503) }
     }
 
     @Test(arguments: 0..<50 as Range<UInt64>)

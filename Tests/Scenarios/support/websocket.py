@@ -109,14 +109,16 @@ class Wire:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     @classmethod
-    def connect(cls, address, tls=None, server_name="localhost", within=10.0, receive_buffer=None):
-        """`address` is (host, port) or the path of a Unix socket; `tls` an `ssl.SSLContext`."""
+    def connect(cls, address, tls=None, server_name="localhost", within=10.0, receive_buffer=None, source=None):
+        """`address` is (host, port) or the path of a Unix socket; `tls` an `ssl.SSLContext`; `source` the client's address."""
         family = socket.AF_UNIX if isinstance(address, (str, os.PathLike)) else socket.AF_INET
         sock = socket.socket(family, socket.SOCK_STREAM)
         sock.settimeout(seconds(within))
         if receive_buffer is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         try:
+            if source is not None:
+                sock.bind((source, 0))
             sock.connect(os.fspath(address) if family == socket.AF_UNIX else address)
             return cls(tls.wrap_socket(sock, server_hostname=server_name, suppress_ragged_eofs=False) if tls else sock, within)
         except BaseException:
@@ -124,10 +126,10 @@ class Wire:
             raise
 
     @classmethod
-    def expect_refusal(cls, address, data=b"", within=10.0):
+    def expect_refusal(cls, address, data=b"", within=10.0, source=None):
         """Connects and sends `data`: the peer must reset the connection, at the earliest before `connect` returns."""
         try:
-            with cls.connect(address, within=within) as wire:
+            with cls.connect(address, within=within, source=source) as wire:
                 wire.send(data)
                 wire.expect_reset()
         except (ConnectionResetError, Reset):

@@ -3,12 +3,12 @@ import GatewayCore
 import StreamTransport
 import Testing
 
-@Suite("Peers whose word about the client is believed")
-struct TrustedPeersTests {
-    private static func peers(_ blocks: AddressBlock?...) -> TrustedPeers { TrustedPeers(blocks.compactMap(\.self)) }
+@Suite("Blocks of addresses")
+struct AddressSetTests {
+    private static func peers(_ blocks: AddressBlock?...) -> AddressSet { AddressSet(blocks.compactMap(\.self)) }
 
     @Test func loopbackIsTrustedByDefault() {
-        let peers = TrustedPeers(AddressBlock.loopback)
+        let peers = AddressSet(AddressBlock.loopback)
         #expect(peers.contains(.ipv4(address: 0x7F00_0001, port: 1)))
         #expect(peers.contains(.ipv4(address: 0x7FFF_FFFF, port: 1)))
         #expect(!peers.contains(.ipv4(address: 0x8000_0000, port: 1)))
