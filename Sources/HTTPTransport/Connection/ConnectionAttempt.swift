@@ -43,12 +43,6 @@ final class ConnectionAttempt: @unchecked Sendable {
         target.secure = self.secureSettings(request)
         target.watch = { self.record($0) }
         self.opening = TransportOpening(target, on: self.pool.loop) { self.opened($0) }
-        self.demandChanged()
-    }
-
-    /// No timeout runs while the exchange is suspended.
-    func demandChanged() {
-        if let opening, let exchange, opening.isHeld != exchange.isSuspended { opening.isHeld = exchange.isSuspended }
     }
 
     private func secureSettings(_ request: ExchangeRequest) -> SecureSettings? {

@@ -20,8 +20,8 @@ final class HTTP2ClientStream {
     private var unsentPiece: Int?
     /// Value of the transport's `sentBytes` at which the frames of the request so far have left.
     private var framesEnd: UInt64 = 0
-    /// Bytes of the request that were not acknowledged when the idle timer last fired.
-    private var unsentBytes = 0
+    /// Bytes of the request that were not acknowledged when the idle timer last fired; `nil` before.
+    private var unsentBytes: Int?
     private var lastActivity: MonotonicInstant
     private let idleTimer = LoopTimer()
     private let continueTimer = LoopTimer()
@@ -54,7 +54,7 @@ final class HTTP2ClientStream {
         let exchange = self.exchange
         exchange.metrics.requestStart = exchange.timestamp
         exchange.metrics.requestHeadBytes = Int64(headBytes)
-        if let timeout = exchange.request.idleTimeout { self.loop.arm(self.idleTimer, after: timeout, target: self) }
+        if let interval = exchange.idleInterval { self.loop.arm(self.idleTimer, after: interval, target: self) }
         switch exchange.progress.sending {
         case .done: exchange.metrics.requestEnd = exchange.timestamp
         case .awaitingContinue:
@@ -328,7 +328,10 @@ extension HTTP2ClientStream: TimerTarget {
         // The timeout does not run while the caller, not the server, is being waited for.
         if !self.isWaitingForPeer || self.didSendBodyBytes() { self.recordActivity() }
         let deadline = self.lastActivity.advanced(by: timeout)
-        guard self.loop.now >= deadline else { return self.loop.arm(self.idleTimer, at: deadline, target: self) }
+        guard self.loop.now >= deadline else {
+            let next = self.loop.now.advanced(by: self.exchange.idleInterval ?? timeout)
+            return self.loop.arm(self.idleTimer, at: min(deadline, next), target: self)
+        }
         // A connection on which nothing came at all may be dead: later requests use another.
         if self.connection.lastInput.advanced(by: timeout) <= self.loop.now { self.connection.retire() }
         self.fail(.idle)

@@ -50,8 +50,8 @@ final class HTTPConnection: ExchangeCarrier {
     /// Of the current request, on the wire.
     private var requestBytes: Int64 = 0
     private var lastActivity: MonotonicInstant
-    /// Bytes not yet acknowledged when the idle timer last fired.
-    private var unsentBytes = 0
+    /// Bytes not yet acknowledged when the idle timer last fired; `nil` if it has not for this exchange.
+    private var unsentBytes: Int?
     private let idleTimer = LoopTimer()
     private var idleDeadline: MonotonicInstant?
     private let continueTimer = LoopTimer()
@@ -557,15 +557,14 @@ extension HTTPConnection: TimerTarget {
         }
     }
 
-    private func recordActivity() {
-        self.lastActivity = self.loop.now
-    }
+    private func recordActivity() { self.lastActivity = self.loop.now }
 
     /// One timer serves many exchanges: when it fires it compares `lastActivity` and is armed again, instead of being
     /// re-armed with every byte.
     private func armIdleTimer(for exchange: Exchange) {
-        guard let timeout = exchange.request.idleTimeout else { return }
-        let wanted = self.lastActivity.advanced(by: timeout)
+        guard let interval = exchange.idleInterval else { return }
+        self.unsentBytes = nil
+        let wanted = self.lastActivity.advanced(by: interval)
         if let deadline = self.idleDeadline, deadline <= wanted { return }
         self.armIdleTimer(at: wanted)
     }
@@ -580,10 +579,11 @@ extension HTTPConnection: TimerTarget {
         // The timeout does not run while the caller, not the server, is being waited for.
         if !self.isWaitingForPeer(exchange) || self.didSendBodyBytes(exchange) { self.recordActivity() }
         let deadline = self.lastActivity.advanced(by: timeout)
-        if self.loop.now < deadline { self.armIdleTimer(at: deadline) } else { self.fail(.idle) }
+        guard self.loop.now < deadline else { return self.fail(.idle) }
+        self.armIdleTimer(at: min(deadline, self.loop.now.advanced(by: exchange.idleInterval ?? timeout)))
     }
 
-    /// Whether bytes of the body have left since the timer last fired.
+    /// Whether bytes of the body were acknowledged since the timer last fired.
     private func didSendBodyBytes(_ exchange: Exchange) -> Bool {
         guard exchange.body != nil else { return false }
         let unsent = self.transport.unacknowledgedBytes

@@ -135,7 +135,7 @@ package final class Exchange: @unchecked Sendable {
         self.onLoop { $0.fail(.cancelled) }
     }
 
-    /// Call when the consumer's `demand` has grown, or is suspended. Without demand nothing is delivered and the TCP window fills: only the
+    /// Call when the consumer's `demand` has grown. Without demand nothing is delivered and the TCP window fills: only the
     /// content of one read is buffered, or, once the server has closed, what the system had received.
     ///
     /// `exchangeEnded` follows the delivery of all content. If the end follows the content on the wire, as the last chunk
@@ -185,6 +185,10 @@ package final class Exchange: @unchecked Sendable {
     /// While suspended, nothing is read, no more of the body is sent, and the idle timeout of the connection does not run.
     var isSuspended: Bool { self.demand == .suspended }
 
+    /// Time between two looks at whether the exchange is idle; `nil` if it may be so for ever. One with a body is looked at
+    /// twice within the timeout: whether bytes have left is seen by comparison only.
+    var idleInterval: Duration? { self.request.idleTimeout.map { self.body == nil ? $0 : $0 / 2 } }
+
     /// Whether more may be read from the connection.
     var wantsBytes: Bool {
         guard case .bytes(let demand) = self.demand else { return false }
@@ -206,7 +210,6 @@ package final class Exchange: @unchecked Sendable {
 
     private func serveDemand() {
         guard !self.isEnded else { return }
-        if case .connecting(let attempt) = self.phase { return attempt.demandChanged() }
         // The task may have been suspended in the middle of its body.
         if case .running(let carrier) = self.phase { carrier.pumpBody() }
         guard !self.isEnded else { return }

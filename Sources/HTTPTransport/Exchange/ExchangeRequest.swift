@@ -41,7 +41,7 @@ package struct ExchangeRequest: Sendable {
     package var waitsForConnectivity = false
     /// For name resolution and connecting together. Default: 60 seconds.
     package var connectTimeout: Duration = .seconds(60)
-    /// Longest time on an open connection without a byte in either direction. It does not run while the consumer has no
+    /// Longest time on an open connection without a byte in either direction, or an acknowledgement of the body's. It does not run while the consumer has no
     /// demand or the body source has no bytes. Default: 60 seconds; `nil`: none.
     package var idleTimeout: Duration? = .seconds(60)
     /// Sends the head with `Expect: 100-continue` and waits this long for `100 Continue` before the body is sent

@@ -91,7 +91,7 @@ extension HTTPLoad {
                 response, to: next,
                 self.awaiting { load, chosen in
                     guard let target = chosen?.url else { return load.deliverResponse(response) }
-                    guard HTTPTransport.ServerEndpoint(target) != nil else {
+                    guard HTTPTransport.ServerEndpoint(target) != nil, Self.isHTTP(target) else {
                         return load.fail(
                             LoadFailure.error(.unsupportedURL, url: target, text: "An upload needs an HTTP URL."))
                     }

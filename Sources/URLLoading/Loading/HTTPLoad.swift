@@ -109,7 +109,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     /// Also called for the target of a redirect.
     func start() {
         self.origin = self.request.url.flatMap { HTTPTransport.ServerEndpoint($0) }
-        guard self.origin != nil, self.hasSchemeOfHTTP else { return self.failForURL() }
+        guard self.origin != nil, self.redirects == 0 || Self.isHTTP(self.request.url) else { return self.failForURL() }
         self.routes = []
         if let upload, upload.machine.phase == .retrievingOffset { return self.beginResumedUpload() }
         self.upload = self.body.isNone ? nil : self.newUpload
@@ -532,12 +532,12 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     /// The URL cannot be loaded over HTTP. After a redirect it may have another scheme, which is never loaded otherwise:
     /// a server must not make the program read its files.
     func failForURL() {
-        guard self.hasSchemeOfHTTP else { return self.fail(.unsupportedURL, "unsupported URL") }
+        guard Self.isHTTP(self.request.url) else { return self.fail(.unsupportedURL, "unsupported URL") }
         self.fail(.badURL, "The URL has no host, or a port that does not exist.")
     }
 
     /// Not that of a WebSocket, which only `webSocketTask(with:)` opens.
-    private var hasSchemeOfHTTP: Bool { ["http", "https"].contains(self.request.url?.scheme?.loweredASCII) }
+    static func isHTTP(_ url: URL?) -> Bool { ["http", "https"].contains(url?.scheme?.loweredASCII) }
 
     func finish() {
         guard !self.isStopped else { return }

@@ -91,9 +91,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
     private func applyTaskState() {
         switch self.task.metadata.withLock({ $0.state }) {
         case .running: self.resume()
-        case .suspended:
-            self.transfer.suspended(now: .now)
-            self.currentLoad?.demandChanged()
+        case .suspended: self.transfer.suspended(now: .now)
         case .canceling, .completed: break
         }
     }
@@ -291,11 +289,8 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
         new.setDriver(self)
         self.task = new
         self.core.replace(with: new)
-        new.metadata.withLock { $0.progress }?.control(new)
-        old.mutate(\.state) { $0.state = .completed }
-        // The new task holds the delegate from here on, and the progress.
-        old.metadata.withLock { ($0.delegate, $0.progress) = (nil, nil) }
-        old.setDriver(nil)
+        // The new task holds the delegate from here on.
+        old.metadata.withLock { $0.delegate = nil }
         let session = self.session
         self.core.delegateQueue.notify(self.delegates, of: new, .becameDownload) { delegate in
             delegate.data?.urlSession(session, dataTask: old, didBecome: new)
@@ -374,20 +369,18 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
     }
 
     /// Completes the task and makes its last calls: metrics, then completion. Called once, after `stop()`.
-    func notifyEnd(_ outcome: (any Error)?) {
+    func notifyEnd(_ error: (any Error)?) {
         let (task, session, core, record) = (self.task, self.session, self.core, self.record)
         let endedAt = ContinuousInstant.now
         let sink = self.sink
         self.sink = .none
         if case .awaitedData(let handler) = self.consumer, !self.mayNotifyBeforeEnd {
             // No call for a delegate comes before the result, so that need not wait for the delegate queue.
-            let error = self.errorUnlessCancelled(outcome)
             task.complete(error)
             handler(error == nil ? sink.data : nil, self.response, error)
             return core.delegateQueue.add(of: task) { self.release() }
         }
         core.delegateQueue.add(of: task) {
-            let error = self.errorUnlessCancelled(outcome)
             if error == nil { self.notifyDownloadFinished(sink) }
             // The delegate has used the file; it must be gone before the completion call.
             if self.consumer.isDelegate { sink.discard() }
@@ -402,12 +395,6 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
             if !self.consumer.isDelegate { sink.discard() }
             self.release()
         }
-    }
-
-    /// A task that was cancelled before the delegate was notified of its success has not succeeded.
-    private func errorUnlessCancelled(_ error: (any Error)?) -> (any Error)? {
-        guard error == nil, self.task.metadata.withLock({ $0.state == .canceling }) else { return error }
-        return LoadFailure.error(.cancelled, url: self.task.latestRequest?.url)
     }
 
     /// Whether there may be calls for a delegate that come before the result of an awaited task.

@@ -330,15 +330,10 @@ final class TaskProgress: Sendable {
         self.receiving = Progress(totalUnitCount: -1, parent: self.root, pendingUnitCount: sends ? 50 : 100)
         self.root.isCancellable = true
         self.root.isPausable = true
-        self.control(task)
-        self.update(metadata)
-    }
-
-    /// Makes the methods of the progress those of `task`.
-    func control(_ task: URLSessionTask) {
         self.root.cancellationHandler = { [weak task] in task?.cancel() }
         self.root.pausingHandler = { [weak task] in task?.suspend() }
         self.root.resumingHandler = { [weak task] in task?.resume() }
+        self.update(metadata)
     }
 
     /// Must not be called with the task's lock held: handlers of the program may run.

@@ -51,46 +51,6 @@ struct ResponseDispositionTests {
         session.invalidateAndCancel()
     }
 
-    @Test func taskThatBecameADownloadIsCompleted() async throws {
-        let server = try await WebServer(["/": .head(200, ["Content-Length: 9"]).then(.send([1]), .hang)])
-        let recorder = self.answering(.becomeDownload)
-        let session = URLSession.test(recorder)
-        let task = session.dataTask(with: server.url())
-        let progress = task.progress
-        task.resume()
-        #expect(await recorder.log.has("became download"))
-        #expect(task.state == .completed && task.error == nil)
-        let download = try #require(recorder.notes.download)
-        #expect(download.state == .running && download.progress === progress)
-        // Of the old task no longer.
-        task.cancel()
-        #expect(download.state == .running)
-        progress.cancel()
-        let notes = try await recorder.end()
-        #expect((notes.error as? URLError)?.code == .cancelled && notes.completions == 1)
-        session.invalidateAndCancel()
-    }
-
-    /// The delegate's answer lets the task finish before the cancellation reaches it.
-    @Test func taskCancelledAfterItsDispositionFails() async throws {
-        let server = try await WebServer(["/": .text("hello")])
-        let current = Outcome<URLSessionTask>()
-        var policies = Policies()
-        policies.response = { _, answer in
-            answer(.allow)
-            current.now?.cancel()
-        }
-        let recorder = DataRecorder(policies)
-        let session = URLSession.test(recorder)
-        let task = session.dataTask(with: server.url())
-        current.give(task)
-        task.resume()
-        let notes = try await recorder.end()
-        #expect((notes.error as? URLError)?.code == .cancelled && notes.completions == 1)
-        #expect((task.error as? URLError)?.code == .cancelled && task.state == .completed)
-        session.invalidateAndCancel()
-    }
-
     @Test func responseAfterAnUpgradeCanBecomeAStream() async throws {
         let gate = Gate()
         let server = try await WebServer([
