@@ -414,8 +414,10 @@ struct RoomClientTests {
         authority.grants = ["good": grant, "renewed": renewed, "other": ConnectionGrant(user: "bob")]
         var scene = ClientScene(authority) { $0.pingInterval = .seconds(10_000) }
         _ = scene.connect(token: "good")
+        #expect(scene.client.deadline(at: scene.now) == .seconds(60))
+        scene.advance(60)
         #expect(scene.client.deadline(at: scene.now) == .seconds(85))
-        scene.advance(80)
+        scene.advance(20)
         var late = scene
         #expect(late.send(.refresh(token: "expired")) == [.close(.expired)])
         #expect(

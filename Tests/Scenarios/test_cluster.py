@@ -441,6 +441,25 @@ def test_restart_without_the_last_publication_begins_another_epoch(nodes, redis,
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("run, keeps", [("f" * 40, False), ("durable", True)])
+def test_stream_of_an_older_version_keeps_its_epoch_in_the_run_that_it_names(nodes, redis, run, keeps):
+    first, second = nodes.start("a"), nodes.start("b")
+
+    async def run_clients():
+        async with Client(first) as ann:
+            position = await ann.subscribe("kept:x")
+            await ann.publish("kept:x", 1)
+        meta = "sluice:room:{kept%3Ax}:meta"
+        assert redis.command("HGET", meta, "e") == position["epoch"]
+        redis.command("HDEL", meta, "s", "f")
+        redis.command("HSET", meta, "r", run)
+        async with Client(second) as bob:
+            again = await bob.subscribe("kept:x", recover=True, epoch=position["epoch"], offset=1)
+            assert bool(again.get("recovered")) == (again["epoch"] == position["epoch"]) == keeps
+
+    asyncio.run(run_clients())
+
+
 def test_redis_that_forgot_everything_begins_another_epoch(nodes, redis):
     node = nodes.start("a")
 

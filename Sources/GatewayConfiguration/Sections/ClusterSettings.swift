@@ -106,7 +106,8 @@ extension ClusterSettings: SettingsSection {
                 Whether a Redis with an append-only file, when it starts again, has all that it acknowledged before. Then clients \
                 recover what they missed across the restart. After a crash of the machine that is so only with \
                 `appendfsync always`: with `everysec`, the default of Redis, the publications of the last second may be \
-                missing, and nobody is told. `false` begins another epoch in each room whenever Redis starts again.
+                missing, and nobody is told. `false` begins another epoch in each room whenever Redis starts again, or the \
+                room's slot moves to another server.
                 """),
             .value(
                 "presence-time", \.presenceTime, .duration(.seconds(3) ... .seconds(3600)),

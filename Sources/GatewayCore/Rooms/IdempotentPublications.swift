@@ -23,9 +23,8 @@ package struct IdempotentPublications {
 
     /// - Parameter key: one without a publication.
     package mutating func add(_ key: String, at position: StreamPosition, now: Duration) {
-        while let first = self.keys.first, let known = self.published[first],
-            known.expiry <= now || self.keys.count >= Self.limit
-        {
+        while let first = self.keys.first {
+            if let known = self.published[first], known.expiry > now, self.keys.count < Self.limit { break }
             self.keys.removeFirst()
             self.published[first] = nil
         }

@@ -13,7 +13,13 @@ final class PublicationDelta: Sendable {
     let base: UInt64
     private let former: Payload
     private let current: Payload
-    private let made = Mutex<[ProtocolEncoding: Made]>([:])
+    private let state = Mutex(State())
+
+    private struct State {
+        var made: [ProtocolEncoding: Made] = [:]
+        /// Whether the difference is the same in both encodings; `nil` before the first.
+        var isShared: Bool?
+    }
 
     init(base: UInt64, from former: Payload, to current: Payload) {
         self.base = base
@@ -24,15 +30,15 @@ final class PublicationDelta: Sendable {
     /// - Returns: `nil` where the publication is not longer than the difference. Other loops wait meanwhile: they would
     ///   need the same time to make it.
     func content(in encoding: ProtocolEncoding) -> [UInt8]? {
-        // JSON on one line is the same in both encodings; bytes are not.
-        let isText = [self.former, self.current].allSatisfy { $0.content(in: .json) == $0.bytes }
-        return self.made.withLock { made in
-            switch made[isText ? .json : encoding] {
+        self.state.withLock { state in
+            let isShared = state.isShared ?? (self.former.isJSONOnOneLine && self.current.isJSONOnOneLine)
+            state.isShared = isShared
+            switch state.made[isShared ? .json : encoding] {
             case .shorter(let content): return content
             case .notShorter: return nil
             case nil:
                 let content = self.current.delta(to: self.former, in: encoding)
-                made[isText ? .json : encoding] = content.map(Made.shorter) ?? .notShorter
+                state.made[isShared ? .json : encoding] = content.map(Made.shorter) ?? .notShorter
                 return content
             }
         }

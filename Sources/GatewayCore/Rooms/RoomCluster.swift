@@ -16,7 +16,7 @@ package struct RoomCluster: Sendable {
     /// Whether rooms that keep no history go on with the members of this node while Redis cannot be reached.
     package var deliversAlone = false
     /// Whether a server with an append-only file starts again with all that it acknowledged.
-    package var isDurable = false
+    package var isDurable = true
     /// How long a client stays listed in a room after its node stopped renewing it.
     package var presenceTime: Duration = .seconds(60)
     /// Memory of the publications that one command reads from a history, in bytes. A reply holds more only if it is a single

@@ -202,7 +202,9 @@ final class FollowingMember {
         request.limit = position == nil ? min(last, Self.historyLimit) : Self.historyLimit
         request.isReversed = true
         self.rooms.broker.history(of: room, request) { [self] result in
-            let found = (try? result.get())?.publications ?? []
+            let page = try? result.get()
+            // Redis may have begun another epoch meanwhile, of which the room hears next.
+            let found = page?.position.epoch == newest.epoch ? page?.publications ?? [] : []
             self.begin(found, at: newest, after: position)
             self.hasBegun = true
             self.outputProgressed()

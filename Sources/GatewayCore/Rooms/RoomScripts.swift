@@ -92,8 +92,10 @@ package enum RoomScripts {
     ///   - known: of that with the run that the node knows, or nothing; the next one is `1` if append-only files are complete.
     private static func epoch(new: Int, known: Int) -> String {
         """
-        local meta = redis.call('HMGET', KEYS[1], 'e', 's', 'o')
-        local epoch, former, run, id = meta[1], meta[2] or '', ARGV[\(known)], nil
+        local meta = redis.call('HMGET', KEYS[1], 'e', 's', 'o', 'r')
+        -- Older versions keep the run in r.
+        local former = meta[2] or (meta[4] == 'durable' and '\(Self.appendOnlySuffix)') or meta[4] or ''
+        local epoch, run, id = meta[1], ARGV[\(known)], nil
         if not epoch or run == '' or former ~= run then
           local function info(section)
             local text = redis.pcall('INFO', section)

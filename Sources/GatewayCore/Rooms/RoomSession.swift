@@ -272,7 +272,7 @@ final class RoomSession {
         }
         let entry = UserRegistry.Entry(
             client: info.client, user: info.user, connection: self.connectionNumber, loop: self.gateway.index)
-        self.gateway.live[self.connectionNumber]?.context.user = info.user
+        if !info.user.isEmpty { self.gateway.live[self.connectionNumber]?.context.user = info.user }
         let limit = hub.currentSettings.maximumConnectionsPerUser
         guard hub.users.add(entry, limit: limit) else { return self.client.registered(false, at: self.now) }
         self.isRegistered = true

@@ -525,7 +525,7 @@ package struct RoomClient: Sendable {
 
     // MARK: Time
 
-    /// The earliest time at which `timerFired` has something to do, as `elapsed`.
+    /// When to call `timerFired`, as `elapsed`: within a minute if something expires, as the wall clock may be set.
     package func deadline(at now: Instant) -> Duration? {
         switch self.phase {
         case .closed: return nil
@@ -534,7 +534,7 @@ package struct RoomClient: Sendable {
         }
         let expiry = self.firstExpiry.map { expiry -> Duration in
             let end = self.end(of: expiry)
-            return now.elapsed + .seconds(Int64(clamping: min(end > now.unix ? end - now.unix : 0, 1 << 32)))
+            return now.elapsed + .seconds(Int64(clamping: min(end > now.unix ? end - now.unix : 0, 60)))
         }
         return [self.nextPing, self.pongDeadline, expiry].compactMap(\.self).min()
     }

@@ -79,7 +79,8 @@ struct ClusterFailoverTests {
     /// With `appendfsync everysec`, an append-only file lacks them after a crash, too.
     @Test(arguments: [false, true])
     func positionsThatRedisHasForgottenAreNotGivenAgain(_ hasAppendOnlyFile: Bool) throws {
-        let scene = try ClusterScene(loops: [1], clients: 2, rooms: [Self.room])
+        let scene = try ClusterScene(
+            loops: [1], clients: 2, rooms: [Self.room], options: ClusterScene.Options(isDurable: false))
         let (reader, writer) = (scene.clients[0], scene.clients[1])
         if hasAppendOnlyFile { scene.redis.beginAppendOnlyFile() }
         #expect(try scene.gather())

@@ -33,7 +33,7 @@ final class ClusterScene {
         /// `history-time` of all nodes.
         var historyTime = "1d"
         /// Whether a Redis with an append-only file starts again with all that it acknowledged.
-        var isDurable = false
+        var isDurable = true
         /// Whether rooms that keep no history go on without Redis.
         var deliversAlone = false
         /// Whether Redis is a Redis Cluster of two servers.
