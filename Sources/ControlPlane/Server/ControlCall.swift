@@ -79,7 +79,9 @@ struct ControlCall: Sendable {
         }
         try self.checkNotCompressed()
         var buffer = try await self.body()
-        return buffer.readBytes(length: buffer.readableBytes) ?? []
+        let bytes = buffer.readBytes(length: buffer.readableBytes) ?? []
+        // A byte order mark is ignored (RFC 8259 §8.1).
+        return bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes
     }
 
     // MARK: Preferences
