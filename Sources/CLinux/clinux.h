@@ -431,8 +431,8 @@ static inline void sluice_take_signal(int number, siginfo_t *information, void *
     (void)context;
     int saved = errno;
     if (number == SIGALRM) {
-        // The kernel's codes are above 0; one that a process has sent is not our timer.
-        if (information->si_code > 0) sluice_end_now();
+        // Our timer runs after a signal that ends the process. The kernel's codes are above 0.
+        if (information->si_code > 0 && __atomic_load_n(&sluice_steering.asked, __ATOMIC_SEQ_CST) > 0) sluice_end_now();
         return;
     }
     __atomic_fetch_or(&sluice_steering.taken, (uint64_t)1 << number, __ATOMIC_SEQ_CST);

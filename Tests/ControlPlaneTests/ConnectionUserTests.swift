@@ -106,6 +106,20 @@ struct ConnectionUserTests {
         }
     }
 
+    @Test func refusedRequestHasNotTheUserOfTheOneBefore() async throws {
+        try await LoopbackGateway.run(Self.configuration) { gateway in
+            let exchange = HTTPExchange("http://127.0.0.1:\(gateway.port("web"))")
+            defer { exchange.close() }
+            let publish = #"{"publish":{"channel":"a","data":1}}"#
+            let fields = "Host: localhost\r\nX-User: bob\r\nContent-Length: \(publish.utf8.count)\r\n\r\n"
+            try await exchange.send(Array(("POST /events HTTP/1.1\r\n" + fields + publish).utf8))
+            _ = try await exchange.receive(through: "}\n")
+            #expect(try await self.users(gateway, "kind=http") == ["bob"])
+            try await exchange.send(Array("GET /missing HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
+            try await gateway.wait { try await self.users(gateway, "kind=http&state=closed") == [nil] }
+        }
+    }
+
     @Test func userIsThatOfTheClientsSideAndOfBoundedLength() async throws {
         try await LoopbackGateway.run(Self.configuration) { gateway in
             let name = String(repeating: "n", count: 4096)

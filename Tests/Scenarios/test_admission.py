@@ -1,6 +1,8 @@
 """Admission limits: a refused connection has a status or a close code, a reason in the log and a counter."""
 
+import http.client
 import json
+import signal
 import threading
 
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from support import websocket
 from support.configured import Configured
 from support.configuration import listener as listening, route, upstream
-from support.deadlines import eventually
+from support.deadlines import eventually, seconds
 from support.websocket import CLOSE, PING, PONG, Wire, parse_head, request
 
 LISTENERS = [listening("web", "ws://127.0.0.1:0"), listening("raw", "tcp://127.0.0.1:0", route="raw")]
@@ -64,6 +66,22 @@ def test_client_of_another_address_is_refused_and_counted(sluice, tmp_path, keys
         assert wire.receive(4) == b"here"
     Wire.expect_refusal(one.gateway.address(1), source=refused)
     eventually(lambda: counter(one, "client-address") == 2, "the counter of the refusals")
+
+
+def test_client_that_a_reload_denies_is_refused_on_its_open_connection(sluice, tmp_path):
+    one = Configured(sluice, tmp_path, LISTENERS[:1], [route("page", "page", path="/")])
+    connection = http.client.HTTPConnection(*one.gateway.address(), timeout=seconds(20))
+    connection.request("GET", "/")
+    response = connection.getresponse()
+    assert response.status == 200 and response.read()
+    open_socket = connection.sock
+    one.write(listeners=[listening("web", "ws://127.0.0.1:0", deny_clients=["127.0.0.1"])])
+    one.gateway.signal(signal.SIGHUP)
+    one.gateway.wait_log("reloaded")
+    assert connection.sock is open_socket
+    connection.request("GET", "/")
+    assert connection.getresponse().status == 403
+    connection.close()
 
 
 @pytest.mark.parametrize("keys", [{"max_connections": 1}, {"max_connections_per_client": 1}])

@@ -12,8 +12,8 @@ struct ListCommand: AsyncParsableCommand {
         abstract: "List the connections of a running gateway.",
         discussion: """
             Prints a table: kind, state, peer, user if one is known, bytes received from and sent to the peer, queued bytes, round \
-            trip of the last ping, idle time, age, and a note with termination reason, description and labels. If the table is wider than the \
-            terminal, the least important columns are omitted.
+            trip of the last ping, idle time, age, and a note with termination reason, description and labels. If the table is wider \
+            than the terminal, the least important columns are omitted.
 
             In a cluster, lists the connections of all nodes; their IDs name the node, like 17@b, and every node understands \
             them.

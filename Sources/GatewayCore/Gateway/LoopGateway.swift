@@ -261,7 +261,7 @@ extension LoopGateway {
             let info = ClientInfo(
                 user: self.user(of: matched)?.name ?? "",
                 client: self.rooms.hub.plainClient(ofConnection: context.identifier))
-            context.user = info.user
+            if !info.user.isEmpty { context.user = info.user }
             EndpointSession(context, route: route).accept(
                 transport, matched,
                 relay: PlainWebSocketMember(room: room, rooms: self.rooms, info: info, from: context.client))
@@ -295,7 +295,7 @@ extension LoopGateway {
     ) {
         guard let matched else { return self.endWithoutEndpoint(context, transport) }
         let user = self.user(of: matched)
-        context.user = user?.name
+        if let user { context.user = user.name }
         let client = RoomWebSocket(context, matched, trustedUser: user)
         EndpointSession(context, route: route).accept(
             transport, matched, relay: client, subprotocols: ProtocolEncoding.subprotocols)

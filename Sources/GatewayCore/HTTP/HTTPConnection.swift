@@ -84,6 +84,7 @@ final class HTTPConnection {
         do throws(HeadViolation) {
             if let head = try self.parser.parse(bytes, consumed: &used) { return self.received(head) }
         } catch {
+            self.context.user = nil
             return self.refuse(HandshakeRefusal(error))
         }
         // A client that sends an empty line after its request has not begun the next one.
@@ -93,11 +94,17 @@ final class HTTPConnection {
     }
 
     private func received(_ head: RequestHead) {
+        self.context.user = nil
         // A reload changes the routes of open connections too. A listener that is gone answers what was under way.
         if let plan = self.gateway.plan(ofListener: self.plan.configuration.name) {
             self.plan = plan
         } else {
             self.persists = false
+        }
+        guard self.plan.configuration.limits.allows(self.context.client) else {
+            let refusal = AdmissionRefusal.clientAddress
+            self.gateway.shared.counters.count(refusal.rawValue)
+            return self.refuse(refusal.handshakeRefusal, isHead: head.method == "HEAD")
         }
         do throws(HandshakeRefusal) {
             let now = self.gateway.loop.system.wallClockMilliseconds()

@@ -19,14 +19,26 @@ package struct ProgramArguments {
     /// all are valid.
     package let firstInvalidPosition: Int?
 
-    /// Of this process. `CommandLine` has none where a library that was loaded first has changed the environment (setenv).
+    /// Of this process.
     package init() {
-        let text = (try? SystemFile.read("/proc/self/cmdline", limit: 1 << 24)) ?? []
-        // proc(5): each argument ends with a zero byte.
-        let arguments = text.split(separator: 0, omittingEmptySubsequences: false).dropLast()
+        var arguments = Self.found
+        if arguments.isEmpty {
+            // A library that was loaded first has changed the environment (setenv), beside which Swift looks for them.
+            let text = (try? SystemFile.read("/proc/self/cmdline", limit: 1 << 24)) ?? []
+            // proc(5): each argument ends with a zero byte.
+            arguments = text.split(separator: 0, omittingEmptySubsequences: false).dropLast().map { Array($0) }
+        }
         self.all = arguments.map { String(decoding: $0, as: UTF8.self) }
         self.firstInvalidPosition = arguments.indices.dropFirst().first {
             String(validating: arguments[$0], as: UTF8.self) == nil
+        }
+    }
+
+    /// The bytes of those that Swift finds.
+    private static var found: [[UInt8]] {
+        (0..<Int(CommandLine.argc)).map { position in
+            guard let text = unsafe CommandLine.unsafeArgv[position] else { return [] }
+            return unsafe UnsafeRawBufferPointer(start: text, count: strlen(text)).map { $0 }
         }
     }
 }

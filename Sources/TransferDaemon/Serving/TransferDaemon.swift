@@ -26,7 +26,6 @@ package final class TransferDaemon {
     private let file: JournalFile
     private var journal: TransferJournal
     private var listener: SocketListener?
-    /// Whether the socket is not the service manager's, which keeps it open.
     /// The socket's file, if this process has bound it.
     private var socketFile: SocketFile?
     private var clients: [ObjectIdentifier: ClientConnection] = [:]
