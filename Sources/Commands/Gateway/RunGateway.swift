@@ -33,10 +33,7 @@ func runGateway(_ located: LocatedConfiguration, source: ConfigurationSource) as
     startup.control?.phase = .ready
     let watchdogTask = watchdog.start(startup.group.loops)
     defer { watchdogTask?.cancel() }
-    let certificateTask = Task { [gateway = startup.gateway] in
-        while (try? await Task.sleep(for: .seconds(86_400))) != nil { gateway.logCertificates() }
-    }
-    defer { certificateTask.cancel() }
+    startup.gateway.startCertificateReminder()
     let service = Service(
         gateway: startup.gateway, configuration: startup.running, source: source, log: log, control: startup.control,
         watchdog: watchdog, events: events)

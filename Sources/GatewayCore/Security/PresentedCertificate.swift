@@ -52,4 +52,31 @@ extension Gateway {
             self.shared.log.log(warning.description, level: .warning)
         }
     }
+
+    /// Logs these warnings once a day from now on, until the loops stop.
+    package func startCertificateReminder() {
+        guard let loop = self.loops.first else { return }
+        loop.execute { CertificateReminder(self, on: loop).start() }
+    }
+}
+
+/// The timer retains it. It is on a loop, whose clock needs no descriptors of its own.
+private final class CertificateReminder: TimerTarget {
+    private let gateway: Gateway
+    private let loop: Loop
+    private let timer = LoopTimer()
+
+    init(_ gateway: Gateway, on loop: Loop) {
+        self.gateway = gateway
+        self.loop = loop
+    }
+
+    func start() {
+        self.loop.arm(self.timer, after: .seconds(86_400), target: self)
+    }
+
+    func timerFired(_ timer: LoopTimer) {
+        self.gateway.logCertificates()
+        self.start()
+    }
 }
