@@ -148,7 +148,7 @@ def test_two_pages_talk_and_see_each_other(page, chromium):
             await say(second, "<img src=x onerror=alert(1)>")
             await first.until(heard("<img src=x onerror=alert(1)>"))
             assert await first.evaluate("document.querySelectorAll('#messages img, #messages i, #people i').length") == 0
-            assert await second.evaluate("document.querySelectorAll('#messages .own').length") == 1
+            await second.until("document.querySelectorAll('#messages .own').length === 1")
             await second.evaluate("document.getElementById('leave').click()")
             await first.until(f"{lines('people')}.join() === 'Ada'")
             assert first.complaints == [] and second.complaints == []
@@ -312,7 +312,7 @@ def test_pages_talk_in_the_rooms_of_the_gateway(whole, chromium):
                 await one.until(f"{lines('people')}.join() === 'Ada,Bob'")
             await say(second, "here")
             await first.until(heard("here"))
-            assert await second.evaluate("document.querySelectorAll('#messages .own').length") == 1
+            await second.until("document.querySelectorAll('#messages .own').length === 1")
             await second.evaluate("document.getElementById('leave').click()")
             await first.until(f"{lines('people')}.join() === 'Ada'")
             await first.until(f"{lines('messages')}.includes('Bob left')")
