@@ -8,7 +8,7 @@ import textwrap
 from pathlib import Path
 
 from .programs import Program, find, free_port
-from .web import own
+from .web import logged, own
 
 REALM, USER, PASSWORD = "EXAMPLE.TEST", "ada", "secret"
 
@@ -99,7 +99,7 @@ class AuthenticatingApache:
             DefaultRuntimeDir {folder}
             Mutex file:{folder}
             ErrorLog {folder}/error.log
-            LogFormat "%>s %m %U" short
+            LogFormat "%>s %m %U%q" short
             CustomLog {self.log} short
             Header always set X-User "expr=%{{REMOTE_USER}}"
             Alias /kerberos {folder}/kerberos
@@ -115,9 +115,9 @@ class AuthenticatingApache:
             find("apache2", "httpd"), "-X", "-f", configuration, "-d", folder, env=environment, **own(folder))
         self.program.wait_listening(self.port)
 
-    def statuses(self, since=0):
-        """The status of each request so far."""
-        return [int(line.split()[0]) for line in self.log.read_text().splitlines()][since:]
+    def statuses(self, target, count):
+        """The statuses of the requests for a path with query so far; see `logged`."""
+        return [int(words[0]) for words in logged(self.log, target, count)]
 
     def end(self):
         self.program.end()

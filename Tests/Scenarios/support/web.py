@@ -11,9 +11,21 @@ from http.cookies import SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from .deadlines import eventually
 from .programs import Program, find, free_port, unprivileged
 
 TEXT = "".join(f"line {number} of a text that shrinks well when it is packed\n" for number in range(5000))
+
+
+def logged(log, target, count):
+    """The words of the log's lines that have the word `target` (all lines without one), once there are `count` or more: a server
+    writes a request's line after it has answered the client."""
+    def lines():
+        found = [line.split() for line in log.read_text().splitlines()]
+        return [words for words in found if target is None or target in words]
+
+    eventually(lambda: len(lines()) >= count, f"{count} lines about {target or 'anything'} in {log}", within=30)
+    return lines()
 
 
 class Nginx:
@@ -97,10 +109,9 @@ class Nginx:
             }}
             """)
 
-    def requests(self):
-        """(connection, method, path, status) of each request so far, in the order in which they ended."""
-        lines = [line.split() for line in self.log.read_text().splitlines()]
-        return [(words[0], words[3], words[4], int(words[2])) for words in lines]
+    def requests(self, target=None, count=0):
+        """(connection, method, target, status) of the requests so far, in the order in which they ended; see `logged`."""
+        return [(words[0], words[3], words[4], int(words[2])) for words in logged(self.log, target, count)]
 
     def end(self):
         self.program.end()
@@ -152,7 +163,7 @@ class Apache:
             Mutex file:{folder}
             DavLockDB {folder}/locks
             ErrorLog {folder}/error.log
-            LogFormat "%>s %m %U" short
+            LogFormat "%>s %m %U%q" short
             CustomLog {self.log} short
             Alias /private {folder}/private
             Alias /dav {folder}/dav
@@ -175,10 +186,9 @@ class Apache:
         self.program = Program(find("apache2", "httpd"), "-X", "-f", configuration, "-d", folder, **own(folder))
         self.program.wait_listening(self.port)
 
-    def requests(self):
-        """(status, method, path) of each request so far."""
-        lines = [line.split() for line in self.log.read_text().splitlines()]
-        return [(int(words[0]), words[1], words[2]) for words in lines]
+    def statuses(self, target, count):
+        """The statuses of the requests for a path with query so far; see `logged`."""
+        return [int(words[0]) for words in logged(self.log, target, count)]
 
     def end(self):
         self.program.end()
