@@ -441,6 +441,57 @@ def test_restart_without_the_last_publication_begins_another_epoch(nodes, redis,
     asyncio.run(run())
 
 
+def test_node_that_has_more_than_redis_leaves_what_redis_has(nodes, redis, tmp_path):
+    """The append-only file lacks the end, as after a crash of a machine with `appendfsync everysec`."""
+    node = nodes.start("a")
+    file, older = tmp_path / "appendonlydir", tmp_path / "older"
+
+    async def run():
+        uri = f"ws://127.0.0.1:{node.port()}/chat/kept:x"
+        async with Client(node) as ann, websockets.connect(uri) as bob:
+            position = await ann.subscribe("kept:x")
+            await asyncio.wait_for(await bob.ping(), DEADLINE)
+            await ann.publish("kept:x", "kept")
+            shutil.copytree(file, older)
+            await ann.publish("kept:x", "lost")
+            for _ in range(2):
+                await ann.push("pub")
+            redis.kill()
+            shutil.rmtree(file)
+            older.rename(file)
+            redis.start()
+            assert (await ann.push("unsubscribe"))["code"] == 2500
+            again = await ann.subscribe("kept:x", recover=True, epoch=position["epoch"], offset=2)
+            assert not again.get("recovered") and again["epoch"] != position["epoch"] and again.get("offset") == 1
+            await published(ann, "kept:x", "new")
+            history = (await ann.command("history", {"channel": "kept:x", "limit": 9}))["history"]
+            assert [(pub["data"], pub["offset"]) for pub in history["publications"]] == [("kept", 1), ("new", 2)]
+            for text in ("kept", "lost", "new"):
+                assert await asyncio.wait_for(bob.recv(), DEADLINE) == text
+
+    asyncio.run(run())
+
+
+def test_nothing_is_delivered_twice_when_an_older_version_began_the_epoch(nodes, redis):
+    """It does not store where its epoch begins, and leaves what is stored of a former one."""
+    node = nodes.start("a")
+
+    async def run():
+        uri = f"ws://127.0.0.1:{node.port()}/chat/kept:x"
+        async with websockets.connect(uri) as ann, websockets.connect(uri) as bob:
+            # Pongs show that both are in the room.
+            for one in (ann, bob):
+                await asyncio.wait_for(await one.ping(), DEADLINE)
+            for number in range(6):
+                if number == 3:
+                    redis.command("HSET", "sluice:room:{kept%3Ax}:meta", "e", "older")
+                    redis.command("CLIENT", "KILL", "TYPE", "pubsub")
+                await ann.send(str(number))
+                assert await asyncio.wait_for(bob.recv(), DEADLINE) == str(number)
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("run, keeps", [("f" * 40, False), ("durable", True)])
 def test_stream_of_an_older_version_keeps_its_epoch_in_the_run_that_it_names(nodes, redis, run, keeps):
     first, second = nodes.start("a"), nodes.start("b")

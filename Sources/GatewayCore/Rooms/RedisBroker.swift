@@ -342,10 +342,10 @@ extension RedisBroker {
         }
     }
 
-    /// Redis has forgotten publications that it acknowledged: their offsets must not be used again in this stream.
+    /// Redis has forgotten publications that it acknowledged: their offsets must not be used again in this epoch.
     private func beginAnew(_ feed: Feed, _ position: StreamPosition) {
         feed.isLoading = true
-        self.history.beginAnew(feed.keys, feed.shared.policy, position) { [weak self] hasBegun in
+        self.history.beginAnew(feed.keys, position) { [weak self] hasBegun in
             guard let self, self.feeds[feed.shared.name] === feed else { return }
             feed.isLoading = false
             if hasBegun { self.load(feed) } else { feed.mustLoad = true }

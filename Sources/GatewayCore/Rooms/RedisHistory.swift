@@ -159,14 +159,10 @@ final class RedisHistory {
         ) { complete($0.decoded { try $0.int() }) }
     }
 
-    /// Begins another stream, unless Redis has the publication at this position.
-    func beginAnew(
-        _ keys: RoomKeys, _ policy: RoomPolicy, _ position: StreamPosition, _ complete: @escaping (Bool) -> Void
-    ) {
-        let arguments: [RedisArgument] = [
-            .text(position.epoch), .text("\(position.offset)"), self.newEpoch(), Self.metaTime(policy),
-        ]
-        self.client.perform(RoomScripts.beginAnew, keys: [keys.meta, keys.stream], arguments: arguments) { result in
+    /// Begins another epoch, unless Redis has the publication at this position.
+    func beginAnew(_ keys: RoomKeys, _ position: StreamPosition, _ complete: @escaping (Bool) -> Void) {
+        let arguments: [RedisArgument] = [.text(position.epoch), .text("\(position.offset)"), self.newEpoch()]
+        self.client.perform(RoomScripts.beginAnew, keys: [keys.meta], arguments: arguments) { result in
             if case .success = result { complete(true) } else { complete(false) }
         }
     }

@@ -7,7 +7,8 @@ import WireText
 /// Names of a room's keys and channel in Redis. All have one hash tag, so that a cluster keeps them on one server.
 struct RoomKeys {
     /// Hash: epoch `e`, newest offset `o`, offset after which the epoch began `f`, run of the server that it belongs to `s`,
-    /// bytes of the stream `b`, number of removals `d`.
+    /// bytes of the stream `b`, number of removals `d`. After a space, `f` names its epoch: older versions begin another one
+    /// and leave `f` as it is.
     let meta: [UInt8]
     /// Stream: the publications, by offset.
     let stream: [UInt8]
@@ -108,7 +109,7 @@ package enum RoomScripts {
         end
         if not epoch then
           epoch = ARGV[\(new)]
-          redis.call('HSET', KEYS[1], 'e', epoch, 'o', 0, 'f', 0, 's', run)
+          redis.call('HSET', KEYS[1], 'e', epoch, 'o', 0, 'f', '0 ' .. epoch, 's', run)
           redis.call('HDEL', KEYS[1], 'b', 'd')
           redis.call('DEL', KEYS[2])
         elseif run ~= '' and former ~= run then
@@ -117,7 +118,7 @@ package enum RoomScripts {
             or (ARGV[\(known + 1)] == '1' and isAppendOnly(former) and isAppendOnly(run))
           if not isSame then
             epoch = ARGV[\(new)]
-            redis.call('HSET', KEYS[1], 'f', meta[3] or 0)
+            redis.call('HSET', KEYS[1], 'f', (meta[3] or 0) .. ' ' .. epoch)
           end
           redis.call('HSET', KEYS[1], 'e', epoch, 's', run)
         end
@@ -150,7 +151,7 @@ package enum RoomScripts {
           if type(added) == 'table' and added.err then
             epoch, offset = ARGV[2], '1'
             redis.call('DEL', KEYS[1], KEYS[2])
-            redis.call('HSET', KEYS[1], 'e', epoch, 'o', 1, 'f', 0, 's', run)
+            redis.call('HSET', KEYS[1], 'e', epoch, 'o', 1, 'f', '0 ' .. epoch, 's', run)
             redis.call('XADD', KEYS[2], '1-0', 'd', ARGV[1])
           end
           local length, cost = redis.call('XLEN', KEYS[2]), #ARGV[1] + \(entryOverhead)
@@ -217,23 +218,23 @@ package enum RoomScripts {
           step = math.min(2 * step, 32)
         end
         local state = redis.call('HMGET', KEYS[1], 'o', 'd', 'f')
+        local start, ofEpoch = string.match(state[3] or '', '^(%d+) (.*)$')
         local oldest = redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)[1]
         return {epoch, state[1] or '0', entries, state[2] or '0', isFull, oldest and oldest[1] or '',
-          redis.call('PTTL', KEYS[2]), state[3] or ''}
+          redis.call('PTTL', KEYS[2]), ofEpoch == epoch and start or ''}
         """)
 
-    /// Begins another stream if acknowledged publications are missing, as after a failover of a server that does not tell
-    /// its run.
+    /// Begins another epoch if acknowledged publications are missing, as after a crash of the machine of a server whose
+    /// append-only file was not complete, or a failover of one that does not tell its run. What is there remains, and
+    /// offsets go on.
     ///
-    /// Keys: meta, stream. Arguments: epoch, offset that was acknowledged in it, epoch of a new stream, milliseconds that
-    /// meta lasts.
+    /// Keys: meta. Arguments: epoch, offset that was acknowledged in it, epoch to begin.
     package static let beginAnew = RedisScript(
         """
         local meta = redis.call('HMGET', KEYS[1], 'e', 'o')
-        if meta[1] ~= ARGV[1] or tonumber(meta[2] or '0') >= tonumber(ARGV[2]) then return 0 end
-        redis.call('DEL', KEYS[1], KEYS[2])
-        redis.call('HSET', KEYS[1], 'e', ARGV[3], 'o', 0, 'f', 0)
-        redis.call('PEXPIRE', KEYS[1], ARGV[4])
+        local offset = meta[2] or '0'
+        if meta[1] ~= ARGV[1] or tonumber(offset) >= tonumber(ARGV[2]) then return 0 end
+        redis.call('HSET', KEYS[1], 'e', ARGV[3], 'f', offset .. ' ' .. ARGV[3])
         return 1
         """)
 

@@ -458,7 +458,7 @@ extension SharedRoom {
 
     enum LoadResult: Equatable {
         case loaded
-        /// The cluster has forgotten publications of this stream that it had acknowledged: the stream must begin anew.
+        /// The cluster has forgotten publications of this stream that it had acknowledged: another epoch must begin.
         case wentBack
         /// Publications are missing, or this node may have some that were removed: all must be loaded.
         case needsAll

@@ -106,6 +106,33 @@ struct ClusterFailoverTests {
         scene.finish()
     }
 
+    /// The node has more than the file, and notices it.
+    @Test func appendOnlyFileWithoutItsEndLeavesTheRestOfTheHistory() throws {
+        let scene = try ClusterScene(loops: [1], clients: 2, rooms: [Self.room], plainMembers: [Self.room])
+        scene.redis.beginAppendOnlyFile()
+        #expect(try scene.gather())
+        try scene.connect(scene.plainMembers[0], to: 0)
+        scene.pass(.milliseconds(100))
+        for number in 1...4 {
+            if number == 3 { scene.redis.saveState() }
+            #expect(scene.clients[1].publish(number, in: Self.room))
+            scene.pass(.milliseconds(50))
+        }
+        let before = self.position(scene.clients[0])
+        scene.redis.restartWithoutTheEnd()
+        scene.pass(.seconds(2))
+        #expect(try scene.gather())
+        #expect(scene.clients[1].publish(5, in: Self.room))
+        scene.pass(.milliseconds(50))
+        let after = self.position(scene.clients[0])
+        #expect(before.offset == 4 && after.offset == 3 && after.epoch != before.epoch)
+        #expect(scene.redis.stream(of: Self.room)?.entries.map(\.offset) == [1, 2, 3])
+        #expect(scene.clients.allSatisfy { $0.counts["interruptions"] == 1 && $0.counts["unrecovered"] == 1 })
+        #expect(scene.plainMembers[0].stays.map(\.received) == [Array(1...5)])
+        #expect(scene.clients.flatMap(\.complaints) == [] && scene.redis.complaints == [])
+        scene.finish()
+    }
+
     @Test(arguments: [(true, true), (true, false), (false, true)])
     func epochOutlastsARestartOnlyOfAServerWhoseAppendOnlyFileIsComplete(
         _ hasAppendOnlyFile: Bool, _ isDurable: Bool

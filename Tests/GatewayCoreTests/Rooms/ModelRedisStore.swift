@@ -108,7 +108,7 @@ struct ModelRedisStore {
         switch digest {
         case RoomScripts.publish.digest: return self.publish(keys, arguments, now)
         case RoomScripts.read.digest: return Outcome(reply: self.read(keys, arguments, now))
-        case RoomScripts.beginAnew.digest: return Outcome(reply: self.beginAnew(keys, arguments, now))
+        case RoomScripts.beginAnew.digest: return Outcome(reply: self.beginAnew(keys, arguments))
         case RoomScripts.remove.digest: return self.remove(keys, arguments)
         case RoomScripts.enter.digest: return self.enter(keys, arguments, now)
         case RoomScripts.leave.digest:
@@ -230,12 +230,12 @@ struct ModelRedisStore {
         return (entries, false)
     }
 
-    private mutating func beginAnew(_ keys: [String], _ arguments: [String], _ now: Int) -> ModelReply {
+    private mutating func beginAnew(_ keys: [String], _ arguments: [String]) -> ModelReply {
         guard let meta = self.metas[keys[0]], meta.epoch == arguments[0], meta.offset < Self.number(arguments[1]) else {
             return .integer(0)
         }
-        self.begin(arguments[2], keys)
-        self.metas[keys[0]]?.expiry = now + Self.number(arguments[3])
+        self.metas[keys[0]]?.epoch = arguments[2]
+        self.metas[keys[0]]?.epochStart = meta.offset
         return .integer(1)
     }
 
