@@ -143,6 +143,25 @@ struct RoomClientServerTests {
         #expect(scene.client.pendingCount == 0 && scene.client.channels == ["a"])
     }
 
+    @Test func commandsSentAfterAnEntryWaitForIt() {
+        var scene = ClientScene()
+        _ = scene.connect()
+        var history = Command.HistoryRequest()
+        history.channel = "a"
+        let requests: [Command.Request] = [
+            .publish(channel: "a", Self.data), .presence(channel: "a"), .presenceStats(channel: "a"), .history(history),
+            .subscriptionRefresh(channel: "a", token: "t"),
+        ]
+        func waiting() -> Int { requests.count { scene.client.mustWait(Command(number: 7, $0)) } }
+        #expect(waiting() == 0)
+        _ = scene.send(.subscribe(Command.SubscribeRequest(channel: "a")))
+        #expect(waiting() == requests.count)
+        let others: [Command.Request] = [.publish(channel: "b", Self.data), .unsubscribe(channel: "a"), .ping]
+        #expect(others.allSatisfy { !scene.client.mustWait(Command(number: 7, $0)) })
+        scene.client.joined("a", .failure(.limitExceeded), at: scene.now)
+        #expect(waiting() == 0)
+    }
+
     @Test func deferredCommandsEndWithTheConnection() {
         var scene = ClientScene()
         _ = scene.connect()

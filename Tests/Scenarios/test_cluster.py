@@ -28,6 +28,7 @@ rooms:
   max-connections-per-user: 2
   policies:
     - {name: kept, pattern: "kept:*", publish: everyone, history-size: 1000, history-time: 1h, recovery: stream, presence: true, join-leave: true}
+    - {name: members, pattern: "members:*", history-size: 10, recovery: stream, presence: true}
     - {name: open, pattern: "*", publish: everyone}
 """
 DEADLINE = 20
@@ -187,6 +188,26 @@ def test_commands_sent_with_connect_wait_for_its_rooms(nodes):
                 replies += [message for message in map(json.loads, text.splitlines()) if "id" in message]
         assert list(replies[0]["connect"]["subs"]) == ["kept:a"]
         assert replies[1]["id"] == 2 and replies[1]["subscribe"]["recoverable"]
+
+    asyncio.run(scenario())
+
+
+def test_commands_sent_after_an_entry_are_those_of_a_member(nodes):
+    node = nodes.start("a")
+
+    async def scenario():
+        room = {"channel": "members:x"}
+        requests = [{"subscribe": room}, {"publish": {**room, "data": 1}}, {"history": {**room, "limit": 1}}, {"presence": room}]
+        async with Client(node) as ann:
+            await ann.socket.send("\n".join(json.dumps({"id": 2 + index, **one}) for index, one in enumerate(requests)))
+            received = []
+            while sum("id" in one for one in received) < len(requests):
+                async with asyncio.timeout(DEADLINE):
+                    received += map(json.loads, (await ann.socket.recv()).splitlines())
+        replies = {one["id"]: one for one in received if "id" in one}
+        assert not any("error" in one for one in replies.values()), replies
+        assert list(replies)[0] == 2 and replies[4]["history"]["publications"][0]["data"] == 1
+        assert len(replies[5]["presence"]["presence"]) == 1
 
     asyncio.run(scenario())
 

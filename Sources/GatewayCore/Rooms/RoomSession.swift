@@ -60,7 +60,7 @@ final class RoomSession {
     private var waitsForOutput = false
     /// A room that is behind holds the commands up.
     private var waitsForRoom = false
-    /// Too many commands wait for their results, or `connect` for its answer.
+    /// Too many commands wait for their results, `connect` for its answer, or the next command for a room.
     private var waitsForResults = false
     /// Commands under way that read presence or histories, or recover publications.
     private var pendingReads = 0
@@ -165,18 +165,30 @@ final class RoomSession {
                 return self.holdReading()
             }
             self.loop.spend(Self.commandWork)
-            do {
-                let command = try reader.next()
-                self.commands = command == nil || self.client.isClosed ? nil : reader
-                if let command { self.client.received(command, at: self.now) }
-            } catch {
-                self.commands = nil
-                self.client.receivedMalformedBytes()
+            guard self.performNext(of: &reader) else {
+                self.flush()
+                self.waitsForResults = true
+                return self.holdReading()
             }
-            self.perform()
         }
         self.flush()
         self.armTimer()
+    }
+
+    /// - Returns: whether the next command was performed. It was not if it waits for a room.
+    private func performNext(of reader: inout CommandReader) -> Bool {
+        do {
+            let command = try reader.next()
+            // Without Redis, nothing is entered soon, and the answer to a ping must be read.
+            if let command, !self.rooms.broker.isAway, self.client.mustWait(command) { return false }
+            self.commands = command == nil || self.client.isClosed ? nil : reader
+            if let command { self.client.received(command, at: self.now) }
+        } catch {
+            self.commands = nil
+            self.client.receivedMalformedBytes()
+        }
+        self.perform()
+        return true
     }
 
     private func resumeCommands() {

@@ -55,6 +55,17 @@ extension Command.Request {
         default: nil
         }
     }
+
+    /// The room of a command in which membership matters, but does not change; `nil` for others.
+    var usedChannel: String? {
+        switch self {
+        case .publish(let channel, _), .presence(let channel), .presenceStats(let channel),
+            .subscriptionRefresh(let channel, _):
+            channel
+        case .history(let request): request.channel
+        case .subscribe, .unsubscribe, .connect, .refresh, .ping, .pong, .send, .rpc, .unsupported: nil
+        }
+    }
 }
 
 extension Reply.Expiry {

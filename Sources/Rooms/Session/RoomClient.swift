@@ -21,7 +21,7 @@ package struct RoomClient: Sendable {
     private var phase: Phase
     private var grant = ConnectionGrant()
     private var subscriptions: [String: ClientSubscription] = [:]
-    /// Commands about rooms that the client is about to enter: performed in order when it has entered.
+    /// Commands that begin or end memberships in rooms that the client is entering: performed in order after that.
     private var deferred: [String: [Command]] = [:]
     private var actions: [Action] = []
     private var actionIndex = 0
@@ -90,7 +90,7 @@ package struct RoomClient: Sendable {
 
     package mutating func received(_ command: Command, at now: Instant) {
         guard !self.isClosed else { return }
-        if command == Self.pong, self.pongDeadline != nil { return self.pongReceived() }
+        if command == Self.pong, self.pongDeadline.take() != nil { return }
         guard self.meters.allowsCommand(rate: self.settings.commandRate, at: now.elapsed) else {
             return self.close(.tooManyRequests)
         }
@@ -144,6 +144,12 @@ package struct RoomClient: Sendable {
         self.deferred[channel, default: []].append(command)
         self.pendingCount += 1
         return true
+    }
+
+    /// Whether the owner must not pass the command on yet: the client is entering its room, and sent it as a member.
+    package func mustWait(_ command: Command) -> Bool {
+        guard let channel = command.request.usedChannel, self.settings.allowsName(channel) else { return false }
+        return self.subscriptions[channel]?.isComplete == false
     }
 
     private mutating func begin(_ action: Action) {
@@ -567,12 +573,9 @@ package struct RoomClient: Sendable {
 
     /// When an expired token can no longer be renewed, in seconds since 1970.
     private func end(of expiry: UInt64) -> UInt64 {
-        let (end, isTooLarge) = expiry.addingReportingOverflow(
-            UInt64(clamping: self.settings.refreshDelay.components.seconds))
-        return isTooLarge ? .max : end
+        let delay = UInt64(clamping: self.settings.refreshDelay.components.seconds)
+        return expiry > .max - delay ? .max : expiry + delay
     }
-
-    private mutating func pongReceived() { self.pongDeadline = nil }
 
     // MARK: The end
 
@@ -584,10 +587,7 @@ package struct RoomClient: Sendable {
     }
 
     /// The connection is over.
-    package mutating func connectionEnded() {
-        guard !self.isClosed else { return }
-        self.leaveAll()
-    }
+    package mutating func connectionEnded() { if !self.isClosed { self.leaveAll() } }
 
     private mutating func leaveAll() {
         for (channel, one) in self.subscriptions.sorted(by: { $0.key < $1.key }) where one.isComplete {
