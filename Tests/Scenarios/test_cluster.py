@@ -212,6 +212,31 @@ def test_commands_sent_after_an_entry_are_those_of_a_member(nodes):
     asyncio.run(scenario())
 
 
+def test_message_to_a_user_follows_the_reply_to_connect(nodes, redis):
+    node = nodes.start("a")
+
+    async def scenario():
+        uri = f"ws://127.0.0.1:{node.port()}/connection/websocket"
+        async with websockets.connect(uri, additional_headers={"X-User": "ann"}) as socket:
+            # Redis counts the connections of the user before the reply.
+            redis.pause()
+            await socket.send(json.dumps({"id": 1, "connect": {}}))
+
+            async def is_sent():
+                answer = await asyncio.to_thread(rest, node, "/v1/users/ann:send?node=a", "POST", {"data": "hello"})
+                return answer["clients"] == 1
+
+            await eventually(is_sent)
+            redis.resume()
+            received = []
+            while len(received) < 2:
+                async with asyncio.timeout(DEADLINE):
+                    received += map(json.loads, (await socket.recv()).splitlines())
+        assert "connect" in received[0] and received[1]["push"]["message"]["data"] == "hello"
+
+    asyncio.run(scenario())
+
+
 def test_members_on_all_nodes_get_the_same_messages_in_one_order(nodes):
     first, second = nodes.start("a"), nodes.start("b")
 

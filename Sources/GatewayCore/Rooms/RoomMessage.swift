@@ -167,17 +167,17 @@ final class LoopMessage {
         switch encoding {
         case .commands(.json):
             if let made = self.json { return made }
-            let made = SharedMessage(.text, Reply.push(channel: self.room, self.push).encoded(.json))
+            let made = encoding.message(self.push, in: self.room)
             self.json = made
             return made
         case .commands(.protobuf):
             if let made = self.protobuf { return made }
-            let made = SharedMessage(.binary, Reply.push(channel: self.room, self.push).encoded(.protobuf))
+            let made = encoding.message(self.push, in: self.room)
             self.protobuf = made
             return made
         case .lines, .events:
             if let made = self.unidirectional[encoding] { return made }
-            let made = SharedMessage(.text, encoding.framed(Reply.unidirectional(self.push, channel: self.room)))
+            let made = encoding.message(self.push, in: self.room)
             self.unidirectional[encoding] = made
             return made
         }
@@ -230,6 +230,17 @@ final class LoopMessage {
                 return RoomMessage.Plain(kind: .text, bytes: payload.content(in: .json))
             }
             return RoomMessage.Plain(kind: .text, bytes: Array(text.utf8))
+        }
+    }
+}
+
+extension SessionEncoding {
+    /// - Parameter channel: empty for a push outside of all rooms.
+    func message(_ push: Reply.Push, in channel: String) -> SharedMessage {
+        switch self {
+        case .commands(.json): SharedMessage(.text, Reply.push(channel: channel, push).encoded(.json))
+        case .commands(.protobuf): SharedMessage(.binary, Reply.push(channel: channel, push).encoded(.protobuf))
+        case .lines, .events: SharedMessage(.text, self.framed(Reply.unidirectional(push, channel: channel)))
         }
     }
 }

@@ -71,7 +71,7 @@ final class RoomSession {
     private var isRegistered = false
     /// Replies of this step, which leave together.
     private var output: [UInt8] = []
-    /// Pushes of rooms that the client entered before others of its `connect`. Its reply comes first.
+    /// Pushes that came before the reply to `connect`, which is sent first.
     private var heldPushes: [SharedMessage] = []
     private var holdsPushes = true
     /// Reasons why nothing is read.
@@ -497,9 +497,7 @@ extension RoomSession {
     }
 
     func send(_ data: Payload) {
-        guard !self.client.isClosed else { return }
-        self.send(.push(channel: "", .message(data)))
-        self.flush()
+        if !self.client.isClosed { self.send(self.encoding.message(.message(data), in: "")) }
     }
 }
 
@@ -517,6 +515,10 @@ extension RoomSession: RoomSubscriber {
             } else {
                 message.encoded(self.encoding)
             }
+        self.send(push)
+    }
+
+    private func send(_ push: SharedMessage) {
         if self.holdsPushes { self.heldPushes.append(push) } else { self.connection?.send(push) }
     }
 
@@ -564,7 +566,6 @@ extension RoomSession: TimerTarget {
 
 extension RoomSession: TurnEndTarget {
     func turnEnded() {}
-
     func nextTurnBegan() { self.resumeCommands() }
 }
 
