@@ -163,13 +163,13 @@ final class InboundConnection {
         case .findRoute(let isSecure):
             do throws(HandshakeRefusal) {
                 let now = self.gateway.loop.system.wallClockMilliseconds()
-                let destination = try self.plan.find(head, isSecure: isSecure, now: now)
-                self.phase.routeFound()
-                switch destination {
+                switch try self.plan.find(head, isSecure: isSecure, now: now) {
                 case .webSocket(let matched):
                     try self.gateway.shared.hub.checkName(matched)
+                    self.phase.routeFound()
                     self.handOver(matched, to: matched.route)
                 case .http(let route, let match, let grant):
+                    self.phase.routeFound()
                     self.serve(head, match, route: route, isSecure: isSecure, grant: grant)
                 }
             } catch {

@@ -55,6 +55,21 @@ struct ChatRoomTests {
         peer.peer.received.count + peer.leftover.count >= bytes
     }
 
+    @Test func refusedNameOfARoomLeavesNoConnection() throws {
+        let scene = try GatewayScene(
+            """
+            listeners: [{name: web, listen: "ws://10.1.0.1:1001"}]
+            routes: [{name: chat, path: "/chat/{room}", target: chat}]
+            """)
+        for (name, status) in [(String(repeating: "x", count: 256), "414"), ("line%0Abreak", "400")] {
+            let client = try scene.webSocketClient(1001, "/chat/\(name)")
+            #expect(scene.head(client)?.hasPrefix("HTTP/1.1 \(status) ") == true)
+        }
+        scene.settle()
+        #expect(scene.gateway.endings.count == 2)
+        scene.finish()
+    }
+
     @Test func messagesReachTheOtherMembersOnAllLoopsInOrder() throws {
         let chat = try ChatScene()
         let speaker = try chat.client(on: 0)
