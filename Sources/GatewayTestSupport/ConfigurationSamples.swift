@@ -141,7 +141,7 @@ package enum ConfigurationSamples {
           - name: site
             listeners: [front]
             path: "/site/{path...}"
-            files: {directory: /srv/www, cache-control: max-age=60, listing: true}
+            files: {directory: /srv/www, cache-control: max-age=60, headers: {X-One: a}, listing: true}
         upstreams:
           - name: talk
             endpoints:

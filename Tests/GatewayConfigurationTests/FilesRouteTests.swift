@@ -24,6 +24,10 @@ struct FilesRouteTests {
         settings.lists = true
         let mapping = "path: /, files: {directory: /srv/www, cache-control: max-age=60, listing: true}"
         #expect(try self.target(mapping) == .files(settings))
+        settings = FileSettings(directory: "/srv/www")
+        settings.headers = [ExtraHeader(name: "X-A", value: "b")]
+        #expect(try self.target("path: /, files: {directory: /srv/www, headers: {X-A: b}}") == .files(settings))
+        #expect(try self.target("path: /, files: {directory: /srv/www, headers: ['X-A: b']}") == .files(settings))
         #expect(FileSettings(directory: "a").cacheControl == "no-cache")
         #expect(try self.target("path: /, target: page") == .page)
     }
@@ -57,6 +61,26 @@ struct FilesRouteTests {
     ])
     func mistakesAreReported(_ route: String, _ problem: String) {
         #expect(ConfigurationSamples.problems(self.document(route)) == [problem])
+    }
+
+    @Test(arguments: [
+        (
+            "Transfer-Encoding: chunked",
+            "a header about the file, not about the connection or the length of the response"
+        ),
+        ("connection: close", "a header about the file, not about the connection or the length of the response"),
+        ("Content-Length: '1'", "a header about the file, not about the connection or the length of the response"),
+        ("ETag: x", "a header that the gateway does not make for each file"),
+        ("Vary: Origin", "a header that the gateway does not make for each file"),
+        ("Cache-Control: no-store", "a header without a key of its own"),
+        ("X A: b", "a header name of letters, digits and !#$%&'*+-.^_`|~"),
+        ("X-A: \"a\\r\\nb\"", "a header value of at most 4096 bytes without control characters"),
+        ("X-A: ' b'", "a header value without leading and trailing spaces"),
+    ])
+    func headersOfFilesAreChecked(_ header: String, _ expected: String) {
+        let problems = ConfigurationSamples.problems(
+            self.document("path: /, files: {directory: /s, headers: {\(header)}}"))
+        #expect(problems.count == 1 && problems.first?.contains("expected \(expected), found ") == true, "\(problems)")
     }
 
     @Test func plainRequestsAndWebSocketsMayHaveOnePath() {

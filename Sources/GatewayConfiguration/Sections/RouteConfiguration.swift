@@ -85,19 +85,6 @@ package enum RouteTarget: Sendable, Equatable {
     }
 }
 
-/// A directory of static files.
-package struct FileSettings: Sendable, Equatable {
-    package var directory: String
-    /// Value of the field `Cache-Control`.
-    package var cacheControl = "no-cache"
-    /// Whether directories without an index file are listed.
-    package var lists = false
-
-    package init(directory: String) {
-        self.directory = directory
-    }
-}
-
 /// The paths that a route matches, as a list of segments.
 package struct PathPattern: Sendable, Hashable, CustomStringConvertible {
     package enum Segment: Sendable, Hashable {
@@ -273,71 +260,6 @@ package enum OriginPattern: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// A header field whose name is a token and whose value has no control characters (RFC 9110 §5).
-package struct ExtraHeader: Sendable, Equatable {
-    /// Bytes of a value.
-    package static let valueLimit = 4096
-
-    package var name: String
-    package var value: String
-
-    package init(name: String, value: String) {
-        self.name = name
-        self.value = value
-    }
-
-    /// Fields that the gateway writes in the opening handshake.
-    private static let reserved: Set<String> = [
-        "host", "upgrade", "connection", "content-length", "transfer-encoding", "te", "trailer", "keep-alive",
-        "sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol", "sec-websocket-extensions",
-        "sec-websocket-accept", "forwarded", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host",
-    ]
-
-    /// - Parameters:
-    ///   - name: a token; not a field that the gateway writes itself.
-    ///   - value: at most 4096 bytes of visible characters, spaces and tabs (RFC 9110 §5.5).
-    package init(checking name: String, value: String) throws(ValueSyntaxError) {
-        guard NameText.isToken(name) else {
-            throw ValueSyntaxError(expected: "a header name of letters, digits and !#$%&'*+-.^_`|~")
-        }
-        guard !Self.reserved.contains(name.lowercased()) else {
-            throw ValueSyntaxError(
-                expected: "a header that the gateway does not write itself", remedy: "leave out \(name)")
-        }
-        guard value.utf8.count <= Self.valueLimit, value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
-        else {
-            throw ValueSyntaxError(expected: "a header value of at most 4096 bytes without control characters")
-        }
-        self.init(name: name, value: value)
-    }
-}
-
-/// Keys of the mapping `files`.
-package typealias FilesKey = SettingsKeyName<FileSettings>
-
-extension FilesKey {
-    package static var directory: Self { "directory" }
-}
-
-extension FileSettings: SettingsSection {
-    static let sectionName = "Files"
-    static let initial = FileSettings(directory: "")
-    static let keys: [SettingsKey<FileSettings>] = [
-        .required(
-            .directory, \.directory, .directory,
-            "Directory of the files. A relative path begins at the working directory."),
-        .value(
-            "cache-control", \.cacheControl, .fieldValue, example: "\"public, max-age=3600\"",
-            """
-            Value of the field `Cache-Control` of files. By default browsers and caches keep files, and ask each time \
-            whether they changed.
-            """),
-        .value(
-            "listing", \.lists, .boolean,
-            "Whether a directory without index.html is answered with the list of its files, and not with 404."),
-    ]
-}
-
 /// Keys of an entry of `routes`.
 package typealias RouteKey = SettingsKeyName<RouteConfiguration>
 
@@ -467,14 +389,14 @@ extension RouteConfiguration: SettingsSection {
             "pass-query", \.passesQuery, .boolean,
             "Whether the client's query is appended to the target's path. Only towards WebSocket upstreams."),
         .custom(
-            .headers, .either([.map(.value(ValueSyntax<String>.text)), .list(.value(ValueSyntax.headerLine))]),
+            .headers, ExtraHeader.form,
             example: "{X-Gateway: sluice}",
             """
             Fields added to the opening handshake towards a WebSocket upstream. Values have at most 4096 bytes. Fields \
             that the gateway writes itself, like `Host`, are refused. With `auth`, `{claim.NAME}` in a value is replaced by \
             this claim of the token; a client whose token has no such claim gets 403.
             """
-        ) { section, settings in settings.readHeaders(section) },
+        ) { section, settings in settings.headers = section.headers(.headers, for: .request) },
         .optional(
             .proxyProtocol, \.proxyProtocol, .choice,
             """
@@ -557,31 +479,6 @@ extension RouteConfiguration: SettingsSection {
                 ?? TunnelSettings.defaultMaximumMessageSize
         } else if let size = section.value(.maxMessageSize, as: TunnelSettings.messageSize.orNone) {
             self.tunnel.maximumMessageSize = size
-        }
-    }
-
-    /// Reads a mapping of names to values, or a list of `Name: value`.
-    private mutating func readHeaders(_ section: SectionReader<RouteConfiguration>) {
-        guard let node = section.node(.headers) else { return }
-        let path = section.path(.headers)
-        switch node.content {
-        case .mapping(let entries):
-            for entry in entries {
-                let header = section.parse(
-                    entry.value, at: path.key(QuotedText.shortened(entry.key)),
-                    as: ValueSyntax { value throws(ValueSyntaxError) in
-                        try ExtraHeader(checking: entry.key, value: value)
-                    })
-                if let header { self.headers.append(header) }
-            }
-        case .sequence(let nodes):
-            for (index, node) in nodes.enumerated() {
-                if let header = section.parse(node, at: path.index(index), as: .headerLine) {
-                    self.headers.append(header)
-                }
-            }
-        case .empty, .scalar:
-            section.add(.headers, expected: "a mapping of header names and values")
         }
     }
 }

@@ -192,19 +192,6 @@ extension ValueSyntax<AddressBlock> {
     }
 }
 
-extension ValueSyntax<ExtraHeader> {
-    /// `Name: value`.
-    package static var headerLine: ValueSyntax {
-        ValueSyntax(.text("X-Served-By: sluice", "`Name: value`")) { text throws(ValueSyntaxError) in
-            guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else {
-                throw ValueSyntaxError(expected: "a header as Name: value")
-            }
-            let value = text[colon...].dropFirst().drop { $0 == " " || $0 == "\t" }
-            return try ExtraHeader(checking: String(text[..<colon]), value: String(value))
-        }
-    }
-}
-
 extension ValueSyntax<Int> {
     /// Decimal digits.
     package static func integer(_ range: ClosedRange<Int>) -> ValueSyntax {

@@ -10,9 +10,13 @@ final class FileResponder: HTTPResponder {
     private static let indexFile = "index.html"
 
     private let settings: FileSettings
+    /// Fields of responses that the route sets.
+    private let routeFields: [FieldLine]
 
     init(_ settings: FileSettings) {
         self.settings = settings
+        self.routeFields =
+            [FieldLine("Cache-Control", settings.cacheControl)] + settings.headers.map { FieldLine($0.name, $0.value) }
     }
 
     let methods = ["GET", "HEAD"]
@@ -55,7 +59,7 @@ final class FileResponder: HTTPResponder {
         }
         let (entries, isWhole) = try folder.open(name.path).entries()
         let listing = DirectoryListing(name, entries, isWhole: isWhole)
-        exchange.respond(200, listing.fields + [self.cacheControl], body: Array(listing.text.utf8))
+        exchange.respond(200, listing.fields + self.routeFields, body: Array(listing.text.utf8))
     }
 
     /// The compressed copy that the client prefers, if there is one that is not older, or the file itself.
@@ -86,18 +90,14 @@ final class FileResponder: HTTPResponder {
 
     // MARK: Responses
 
-    private var cacheControl: FieldLine { FieldLine("Cache-Control", self.settings.cacheControl) }
-
     private func send(_ found: Found, _ request: PlainRequest, _ exchange: PlainExchange) {
         let fields = request.head.fields
         let (file, now) = (found.file, HTTPDate(seconds: Machine.wallClockMilliseconds() / 1000))
         let validators = FileValidators(inode: file.inode, size: file.size, modified: file.modified)
         // Never later than the response itself: RFC 9110 §8.8.2.1.
         let lastModified = min(validators.lastModified, now)
-        var common = [
-            FieldLine("ETag", validators.entityTag), FieldLine("Last-Modified", lastModified.formatted),
-            self.cacheControl,
-        ]
+        var common = [FieldLine("ETag", validators.entityTag), FieldLine("Last-Modified", lastModified.formatted)]
+        common += self.routeFields
         if found.type.isCompressible { common.append(FieldLine("Vary", "Accept-Encoding")) }
         switch validators.evaluate(fields, now: now) {
         case .notModified:
@@ -128,7 +128,7 @@ final class FileResponder: HTTPResponder {
 
     private func redirect(_ request: PlainRequest, _ exchange: PlainExchange) {
         let location = FieldLine("Location", FileName.redirect(request.head.target) ?? "./")
-        exchange.respond(301, [location, self.cacheControl], text: "The directory's URL ends with a slash.")
+        exchange.respond(301, [location] + self.routeFields, text: "The directory's URL ends with a slash.")
     }
 
     private func refuse(_ error: SystemError, _ exchange: PlainExchange) {

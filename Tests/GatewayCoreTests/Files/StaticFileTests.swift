@@ -44,6 +44,28 @@ struct StaticFileTests {
         scene.finish()
     }
 
+    @Test func fieldsOfTheRouteAreInResponsesWithFiles() throws {
+        try self.folder.write("index.html", "<p>home").write("sub/a.css", "b {}")
+        let scene = try self.scene(
+            ", listing: true, headers: [\"Content-Security-Policy: default-src 'self'\", 'Link: <a>', 'Link: <b>']")
+        let home = try scene.fetch("/")
+        let tag = try #require(home["ETag"])
+        let responses = [
+            home, try scene.fetch("/", "If-None-Match: \(tag)\r\n"), try scene.fetch("/", "Range: bytes=0-1\r\n"),
+            try scene.fetch("/sub"), try scene.fetch("/sub/a.css", method: "HEAD"),
+        ]
+        #expect(responses.map(\.status) == [200, 304, 206, 301, 200])
+        for response in responses {
+            #expect(response.fields.values("Content-Security-Policy") == ["default-src 'self'"])
+            #expect(response.fields.values("Link") == ["<a>", "<b>"])
+        }
+        // Both apply in a browser.
+        #expect(try scene.fetch("/sub/").fields.values("Content-Security-Policy").count == 2)
+        #expect(try scene.fetch("/none")["Link"] == nil)
+        #expect(try scene.fetch("/docs/")["Link"] == nil)
+        scene.finish()
+    }
+
     @Test func changeInTheFutureIsDatedNow() throws {
         try self.folder.write("a.txt", "a").setChange(of: "a.txt", in: 86_400)
         let scene = try self.scene()
