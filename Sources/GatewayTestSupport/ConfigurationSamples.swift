@@ -142,6 +142,7 @@ package enum ConfigurationSamples {
             listeners: [front]
             path: "/site/{path...}"
             files: {directory: /srv/www, cache-control: max-age=60, headers: {X-One: a}, listing: true}
+          - {name: desks, path: "/desk/{desk}", targets: {file: desks.txt, parameter: desk}}
         upstreams:
           - name: talk
             endpoints:

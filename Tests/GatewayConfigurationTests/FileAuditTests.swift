@@ -21,6 +21,7 @@ struct FileAuditTests {
                 "listeners[1].tls.certificates[0].password-file b.txt", "listeners[1].tls.client-ca ca.pem",
                 "listeners[1].tls.client-crl[0] ca.crl", "listeners[1].tls.client-crl[1] more.crl",
                 "listeners[1].tls.key-log keys.log", "routes[2].files.directory /srv/www",
+                "routes[3].targets.file desks.txt",
                 "upstreams[0].tls.certificate me.pem",
                 "upstreams[0].tls.key me.key",
                 "upstreams[0].tls.password-file me.txt", "upstreams[0].tls.ca up.pem",
@@ -51,7 +52,7 @@ struct FileAuditTests {
                     + "found no such file at \"more.crl\"; \(remedy)",
                 "c.yaml:54:16: listeners[1].tls.key-log: expected a file that can be written, "
                     + "found something other than a regular file at \"keys.log\"; \(remedy)",
-                "c.yaml:130:11: upstreams[0].tls.ca: expected a file that can be read, found no such file at \"up.pem\"; \(remedy)",
+                "c.yaml:131:11: upstreams[0].tls.ca: expected a file that can be read, found no such file at \"up.pem\"; \(remedy)",
             ])
     }
 

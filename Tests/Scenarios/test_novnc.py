@@ -25,11 +25,15 @@ def vnc(tmp_path):
         yield port, picture
 
 
-def test_novnc_shows_the_picture_of_a_vnc_server(bridge, vnc, tmp_path):
+@pytest.mark.parametrize("by", ["target", "token"])
+def test_novnc_shows_the_picture_of_a_vnc_server(bridge, vnc, tmp_path, by):
     port, picture = vnc
     assert os.path.exists(f"{NOVNC}/vnc.html"), "novnc is not installed: run deploy/install-dependencies --tests"
-    gateway = bridge("ws://127.0.0.1:0/websockify", f"tcp://127.0.0.1:{port}", "--web", NOVNC)
-    url = f"http://127.0.0.1:{gateway.port()}/vnc.html?autoconnect=1&resize=off&path=websockify"
+    (tmp_path / "tokens").write_text(f"desk: 127.0.0.1:{port}\n")
+    target, path = {
+        "target": ([f"tcp://127.0.0.1:{port}"], "websockify"), "token": (["--targets", tmp_path / "tokens"], "websockify%3Ftoken%3Ddesk")}[by]
+    gateway = bridge("ws://127.0.0.1:0/websockify", *target, "--web", NOVNC)
+    url = f"http://127.0.0.1:{gateway.port()}/vnc.html?autoconnect=1&resize=off&path={path}"
     # A link within the directory.
     with urllib.request.urlopen(f"http://127.0.0.1:{gateway.port()}/vnc_auto.html") as answer:
         assert b"noVNC" in answer.read()

@@ -13,7 +13,8 @@ struct BridgeCommand: GatewayCommand {
             printed. Without a path, any path is accepted; {name} in the path matches any segment.
 
             TARGET is the address to connect to: tcp://HOST:PORT, tls://HOST:PORT, unix:///SOCKET, ws://HOST[:PORT][/PATH], \
-            wss://HOST[:PORT][/PATH], or the built-in echo or chat. {name} in its path is replaced by the segment matched in LISTEN.
+            wss://HOST[:PORT][/PATH], or the built-in echo or chat. {name} in its path is replaced by the segment matched in LISTEN. With --targets FILE it is left out: \
+            clients name one of the targets in FILE, as in /websockify?token=NAME.
 
             Durations are written like 500ms, 25s, 1m30s, 1h, 7d; sizes like 65536, 64KiB, 1MiB, 16MB.
 
@@ -29,6 +30,10 @@ struct BridgeCommand: GatewayCommand {
               noVNC for browsers, as /vnc.html, and its VNC server:
                 sluice bridge ws://127.0.0.1:6080/websockify tcp://127.0.0.1:5900 \\
                   --web /usr/share/novnc
+
+              The same for several VNC servers, with lines NAME: HOST:PORT:
+                sluice bridge ws://127.0.0.1:6080/websockify \\
+                  --targets vnc.tokens --web /usr/share/novnc
 
               WebSocket to WebSocket with TLS:
                 sluice bridge ws://127.0.0.1:8090/app wss://backend.internal/app
@@ -53,7 +58,7 @@ struct BridgeCommand: GatewayCommand {
     var listen: String
 
     @Argument(help: .value("TARGET", "Address to connect to, like tcp://127.0.0.1:5900."))
-    var target: String
+    var target: String?
 
     @OptionGroup(title: "Protocol")
     private var tunnel: TunnelOptions
@@ -78,15 +83,18 @@ struct BridgeCommand: GatewayCommand {
 
     private func request() throws -> BridgeRequest {
         var request = BridgeRequest(
-            listen: self.listen, target: self.target,
+            listen: self.listen, target: self.target ?? "",
             options: self.tunnel.options + self.tls.options + self.limits.options + self.process.options)
         var reader = OptionReader()
         // The environment has nothing to say about `echo`, nor about a TARGET that is reported anyway.
-        if let url = (try? EndpointURL(self.target)) ?? self.tunnel.proxy.map({ _ in EndpointURL.anywhere }),
+        if let url = (try? EndpointURL(request.target)) ?? self.tunnel.proxy.map({ _ in EndpointURL.anywhere }),
             let option = ProxyOption(self.tunnel.proxy, to: url, reading: &reader)
         {
             request.proxy = option.proxy
             request.proxySource = option.source
+        }
+        if self.process.requireTarget, self.tunnel.targets != nil {
+            reader.reject("--require-target", "expected TARGET with it, found --targets", remedy: "leave it out")
         }
         guard reader.problems.isEmpty else { throw UsageProblems(problems: reader.problems) }
         return request
@@ -151,6 +159,9 @@ private struct TunnelOptions: ParsableArguments {
     @Option(parsing: .singleValue, help: .key(.origin), completion: .key(.origin))
     var origin: [String] = []
 
+    @Option(help: .key(.targets), completion: .key(.targets))
+    var targets: String?
+
     @Option(help: .key(.web), completion: .key(.web))
     var web: String?
 
@@ -174,7 +185,8 @@ private struct TunnelOptions: ParsableArguments {
         BridgeRequest.options(
             (.subprotocol, self.subprotocol), (.framing, [self.framing]), (.halfClose, [self.halfClose]),
             (.header, self.header),
-            (.origin, self.origin), (.proxyProtocol, self.proxyProtocol), (.web, [self.web]))
+            (.origin, self.origin), (.proxyProtocol, self.proxyProtocol), (.targets, [self.targets]), (.web, [self.web])
+        )
             + (self.compress ? [BridgeRequest.Option(.compress)] : [])
     }
 }

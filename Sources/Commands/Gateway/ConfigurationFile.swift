@@ -68,15 +68,15 @@ enum ConfigurationFile {
             if files.isWritableFile(atPath: folder) { return nil }
             return files.fileExists(atPath: folder) ? .notPermitted : .unusable("\(SystemError.noSuchFile)")
         }
-        guard use != .list else {
-            guard isDirectory.boolValue else { return .notADirectory }
+        switch (use, isDirectory.boolValue) {
+        case (.list, true), (.readOrList, true):
             return files.isExecutableFile(atPath: path) ? nil : .notPermitted
-        }
-        if isDirectory.boolValue { return .notAFile }
-        switch use {
-        case .list: return nil
-        case .read: return files.isReadableFile(atPath: path) ? nil : .notPermitted
-        case .append: return self.isRegular(path) ? files.isWritableFile(atPath: path) ? nil : .notPermitted : .notAFile
+        case (.list, false): return .notADirectory
+        case (.read, true), (.append, true): return .notAFile
+        case (.read, false), (.readOrList, false):
+            return files.isReadableFile(atPath: path) ? nil : .notPermitted
+        case (.append, false):
+            return self.isRegular(path) ? files.isWritableFile(atPath: path) ? nil : .notPermitted : .notAFile
         }
     }
 

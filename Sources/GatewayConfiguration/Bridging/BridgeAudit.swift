@@ -10,6 +10,8 @@ struct BridgeAudit {
         case endpoint(EndpointURL)
         /// `echo` and `chat`.
         case builtIn
+        /// A file has them.
+        case several
         case unparsable
 
         var speaksTLS: Bool? { self.value { $0.scheme.speaksTLS } }
@@ -18,7 +20,7 @@ struct BridgeAudit {
         private func value(_ ask: (EndpointURL) -> Bool) -> Bool? {
             switch self {
             case .endpoint(let url): ask(url)
-            case .builtIn: false
+            case .builtIn, .several: false
             case .unparsable: nil
             }
         }
@@ -27,7 +29,9 @@ struct BridgeAudit {
     init(_ request: BridgeRequest) {
         self.request = request
         self.listen = (try? ListenURL(request.listen))?.kind
-        if request.target == "echo" || request.target == "chat" {
+        if request.options.contains(where: { $0.name == .targets }) {
+            self.target = .several
+        } else if request.target == "echo" || request.target == "chat" {
             self.target = .builtIn
         } else {
             self.target = (try? EndpointURL(request.target)).map { .endpoint($0) } ?? .unparsable
@@ -40,9 +44,11 @@ struct BridgeAudit {
         var corrected = self.request
         let misplaced = BridgeOption.allCases.filter { self.has($0) && self.isMisplaced($0) }
         corrected.options.removeAll { misplaced.contains($0.name) }
+        if misplaced.contains(.targets) { corrected.target = "echo" }
         let problems = misplaced.map(self.misplacedProblem)
         let others = [
-            self.missingCertificate(&corrected), self.missingAuthority(&corrected), self.missingIdentity(&corrected),
+            self.missingTarget(&corrected), self.severalTargets(&corrected), self.missingCertificate(&corrected),
+            self.missingAuthority(&corrected), self.missingIdentity(&corrected),
             self.missingName(&corrected), self.contradiction(&corrected), self.unknownProxyWord(&corrected),
             self.proxyToNowhere(&corrected),
         ]
@@ -56,6 +62,10 @@ struct BridgeAudit {
     ) -> ConfigurationProblem {
         ConfigurationProblem(
             origin: .option(option.argument), keyPath: .root, expected: expected, found: found, remedy: remedy)
+    }
+
+    private var foundTarget: String {
+        if case .several = self.target { "--targets" } else { QuotedText.quoted(self.request.target) }
     }
 
     // MARK: Options that need a kind of listener or target
@@ -73,7 +83,7 @@ struct BridgeAudit {
 
     private func misplacedProblem(_ option: BridgeOption) -> ConfigurationProblem {
         let listen = QuotedText.quoted(self.request.listen)
-        let target = QuotedText.quoted(self.request.target)
+        let target = self.foundTarget
         let (place, schemes, found) =
             switch option.requirement {
             case .nothing, .anyWebSocket: ("LISTEN or TARGET", "ws:// or wss://", "\(listen) and \(target)")
@@ -105,6 +115,28 @@ struct BridgeAudit {
             .clientCRL, expected: "--client-ca with it", found: "none", remedy: "add --client-ca FILE")
     }
 
+    private func missingTarget(_ corrected: inout BridgeRequest) -> ConfigurationProblem? {
+        guard self.request.target.isEmpty, !self.has(.targets) else { return nil }
+        corrected.target = "echo"
+        return ConfigurationProblem(
+            origin: .option("TARGET"), keyPath: .root, expected: "an address to connect to, echo or chat",
+            found: "nothing", remedy: "add it, or --targets FILE")
+    }
+
+    /// The targets of a file have default settings.
+    private func severalTargets(_ corrected: inout BridgeRequest) -> ConfigurationProblem? {
+        guard self.has(.targets) else { return nil }
+        guard self.request.target.isEmpty else {
+            corrected.target = ""
+            return self.problem(
+                .targets, expected: "either TARGET or --targets", found: "both", remedy: "leave out one of the two")
+        }
+        guard self.has(.connectTimeout) else { return nil }
+        corrected.options.removeAll { $0.name == .connectTimeout }
+        return self.problem(
+            .connectTimeout, expected: "TARGET with it", found: "--targets", remedy: "leave out --connect-timeout")
+    }
+
     private func missingIdentity(_ corrected: inout BridgeRequest) -> ConfigurationProblem? {
         guard self.has(.clientKey), !self.has(.clientCertificate), self.target.speaksTLS == true else { return nil }
         corrected.options.append(.init(.clientCertificate, "certificate.pem"))
@@ -114,11 +146,15 @@ struct BridgeAudit {
     }
 
     private func proxyToNowhere(_ corrected: inout BridgeRequest) -> ConfigurationProblem? {
-        guard self.request.proxy != nil, case .builtIn = self.target else { return nil }
+        guard self.request.proxy != nil else { return nil }
+        switch self.target {
+        case .endpoint, .unparsable: return nil
+        case .builtIn, .several: break
+        }
         corrected.proxy = nil
         return ConfigurationProblem(
             origin: .option(self.request.proxySource), keyPath: .root, expected: "TARGET to be an address",
-            found: QuotedText.quoted(self.request.target), remedy: "leave out \(self.request.proxySource)")
+            found: self.foundTarget, remedy: "leave out \(self.request.proxySource)")
     }
 
     private func missingName(_ corrected: inout BridgeRequest) -> ConfigurationProblem? {

@@ -13,6 +13,7 @@ package struct BridgeRequest: Sendable, Equatable {
     }
 
     package var listen: String
+    /// Empty where the option `targets` takes its place.
     package var target: String
     /// In the order of the command line.
     package var options: [Option]
@@ -47,12 +48,13 @@ struct BridgeDocument {
     private static let listen = ConfigurationOrigin.option("LISTEN")
     private static let target = ConfigurationOrigin.option("TARGET")
     private var hasBuiltInTarget: Bool { ["echo", "chat"].contains(self.request.target) }
+    private var hasUpstream: Bool { !self.hasBuiltInTarget && !self.has(.targets) }
 
     func document() -> DocumentNode {
         var gateway = Section(Self.listen)
         gateway.add("listeners", [self.listener()])
         gateway.add("routes", [self.route()] + self.webRoutes())
-        if !self.hasBuiltInTarget { gateway.add("upstreams", [self.upstream()]) }
+        if self.hasUpstream { gateway.add("upstreams", [self.upstream()]) }
         self.copyOptions(of: .gateway, to: &gateway)
         if self.has(.quiet), !self.has(.logLevel) { gateway.add("log-level", "error", .option("--quiet")) }
         return gateway.node
@@ -72,7 +74,9 @@ struct BridgeDocument {
     private func route() -> DocumentNode {
         var route = Section(Self.target)
         route.add("name", "bridge", Self.listen)
-        route.add("target", self.hasBuiltInTarget ? self.request.target : "target", Self.target)
+        if !self.has(.targets) {
+            route.add("target", self.hasBuiltInTarget ? self.request.target : "target", Self.target)
+        }
         if self.speaksWebSocket { route.add("path", self.path, Self.listen) }
         self.copyOptions(of: .route, to: &route)
         if let version = self.proxyVersion { route.add("proxy-protocol", version, .option("--proxy-protocol")) }

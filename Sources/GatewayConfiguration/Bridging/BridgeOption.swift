@@ -21,7 +21,7 @@ package enum BridgeOption: String, Sendable, CaseIterable {
     case connectTimeout = "connect-timeout"
     case drainTimeout = "drain-timeout"
     case proxyProtocol = "proxy-protocol"
-    case web
+    case targets, web
     case logFormat = "log-format"
     case logLevel = "log-level"
     case quiet
@@ -47,6 +47,7 @@ package enum BridgeOption: String, Sendable, CaseIterable {
         case .framing, .halfClose, .compress, .pingInterval, .pongTimeout, .maxMessageSize, .idleTimeout:
             [(.route, self.rawValue)]
         case .header: [(.route, "headers")]
+        case .targets: [(.route, "targets")]
         case .origin: [(.route, "origins")]
         case .subprotocol: [(.route, "subprotocols"), (.upstream, "subprotocols")]
         case .connectTimeout: [(.upstream, self.rawValue)]
@@ -69,7 +70,7 @@ package enum BridgeOption: String, Sendable, CaseIterable {
 
     var requirement: Requirement {
         switch (self, self.keys.first?.section) {
-        case (.origin, _), (_, .web): .webSocketListener
+        case (.origin, _), (.targets, _), (_, .web): .webSocketListener
         case (.header, _): .webSocketTarget
         case (.subprotocol, _): .anyWebSocket
         case (_, .listenerTLS): .secureListener

@@ -40,12 +40,12 @@ package struct Configuration: Sendable, Equatable {
     }
 
     /// The upstream of `route`: the named one, or for a URL as target an upstream with that endpoint, the URL as its
-    /// name, and default settings. `nil` for targets in the gateway itself.
+    /// name, and default settings. `nil` for targets in the gateway itself, and for those of a file.
     package func upstream(of route: RouteConfiguration) -> UpstreamConfiguration? {
         switch route.target {
         case .upstream(let name): self.upstream(named: name)
         case .url(let url): UpstreamConfiguration(name: url.description, endpoints: [UpstreamEndpoint(url: url)])
-        case .echo, .chat, .rooms, .files, .page, .roomEvents: nil
+        case .targets, .echo, .chat, .rooms, .files, .page, .roomEvents: nil
         }
     }
 

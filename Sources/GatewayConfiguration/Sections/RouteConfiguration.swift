@@ -42,6 +42,8 @@ package enum RouteTarget: Sendable, Equatable {
     case upstream(String)
     /// A single endpoint with the default settings of an upstream.
     case url(EndpointURL)
+    /// Each request names one of several endpoints in a file.
+    case targets(TargetSettings)
     /// Messages or bytes are sent back unchanged.
     case echo
     /// Each message goes to all other members of the room named by the path's parameter `{room}`; without this
@@ -61,7 +63,7 @@ package enum RouteTarget: Sendable, Equatable {
     package var answersHTTP: Bool {
         switch self {
         case .files, .page, .roomEvents: true
-        case .upstream, .url, .echo, .chat, .rooms: false
+        case .upstream, .url, .targets, .echo, .chat, .rooms: false
         }
     }
 
@@ -69,7 +71,7 @@ package enum RouteTarget: Sendable, Equatable {
     package var hasPages: Bool {
         switch self {
         case .files, .page: true
-        case .upstream, .url, .echo, .chat, .rooms, .roomEvents: false
+        case .upstream, .url, .targets, .echo, .chat, .rooms, .roomEvents: false
         }
     }
 
@@ -80,7 +82,7 @@ package enum RouteTarget: Sendable, Equatable {
     package var isBuiltIn: Bool {
         switch self {
         case .echo, .chat, .rooms, .files, .page, .roomEvents: true
-        case .upstream, .url: false
+        case .upstream, .url, .targets: false
         }
     }
 }
@@ -268,6 +270,7 @@ extension RouteKey {
     package static var host: Self { "host" }
     package static var path: Self { "path" }
     package static var target: Self { "target" }
+    package static var targets: Self { "targets" }
     package static var files: Self { "files" }
     package static var origins: Self { "origins" }
     package static var subprotocols: Self { "subprotocols" }
@@ -313,7 +316,7 @@ extension RouteConfiguration: SettingsSection {
         .custom(
             .target, .value(ValueSyntax.routeTarget), example: "backend",
             """
-            Where connections are forwarded; required unless the route has `files`. `echo` sends each message or byte \
+            Where connections are forwarded; required unless the route has `targets` or `files`. `echo` sends each message or byte \
             back. `chat` sends each message to all others in the room that the path's parameter `{room}` names; \
             without it the room has the route's name. `rooms` serves the same rooms to programs, with Centrifuge's \
             client protocol, and `room-events` by plain HTTP, also to clients that only receive. `page` is the page of \
@@ -321,6 +324,21 @@ extension RouteConfiguration: SettingsSection {
             """
         ) { section, settings in
             if let target = section.value(.target, as: .routeTarget) { settings.target = target }
+        },
+        .custom(
+            .targets, .either([.value(ValueSyntax<String>.path), .of(TargetSettings.self)]),
+            example: "/etc/sluice/targets",
+            """
+            File of targets with lines `NAME: HOST:PORT`, as websockify's token files have them, or a directory of such files. \
+            Takes the place of `target`: each request names its target, by the query parameter `token`, and a name that is not \
+            in the file gets 404. A mapping has more settings. See <doc:Bridges>.
+            """
+        ) { section, settings in
+            if section.isMapping(.targets) {
+                if let targets: TargetSettings = section.section(.targets) { settings.target = .targets(targets) }
+            } else if let file = section.value(.targets, as: ValueSyntax<String>.path) {
+                settings.target = .targets(TargetSettings(file: file))
+            }
         },
         .custom(
             .files, .either([.value(ValueSyntax<String>.directory), .of(FileSettings.self)]), example: "/srv/www",
@@ -451,18 +469,26 @@ extension RouteConfiguration: SettingsSection {
         }
     }
 
-    /// There is one target, or files, which leave no connection for other settings to apply to.
+    /// There is one target, a file of them, or static files, which leave no connection for other settings to apply to.
     private func checkTarget(_ section: SectionReader<RouteConfiguration>) {
-        switch (section.has(.target), section.has(.files)) {
-        case (false, false):
+        let given = [RouteKey.target, .targets, .files].filter(section.has)
+        if given.isEmpty {
             section.add(
                 .target, expected: "a value for target", found: "nothing", remedy: "add target: … or files: …")
-        case (true, true):
-            section.add(.files, expected: "either target or files", found: "both", remedy: "leave out one of the two")
-        case (true, false), (false, true): break
+        } else if given.count > 1 {
+            section.add(
+                given[1], expected: "either \(given[0].rawValue) or \(given[1].rawValue)", found: "both",
+                remedy: "leave out one of the two")
+        }
+        if case .targets(let targets) = self.target, self.auth?.query == targets.parameter,
+            self.path?.parameters.contains(targets.parameter) != true
+        {
+            section.add(
+                .targets, expected: "another parameter than auth, which takes \(targets.parameter) out of the query",
+                remedy: "set parameter here, or query in auth")
         }
         guard self.target.answersHTTP else { return }
-        let allowed: [RouteKey] = ["name", .listeners, .host, .path, .target, .files, .origins]
+        let allowed: [RouteKey] = ["name", .listeners, .host, .path, .target, .targets, .files, .origins]
         for key in Self.keys where section.has(key.name) && !allowed.contains(key.name) {
             section.add(
                 key.name, expected: "no \(key.name.rawValue), as the route answers plain HTTP requests",

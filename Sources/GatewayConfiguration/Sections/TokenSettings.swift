@@ -224,7 +224,7 @@ extension ValueSyntax<KeySetURL> {
 
 extension ValueSyntax<String> {
     /// Name of a query parameter or cookie.
-    fileprivate static var token: ValueSyntax {
+    static var token: ValueSyntax {
         ValueSyntax(.text("session", "a name of letters, digits, `-`, `_`, `.` and `~`")) {
             text throws(ValueSyntaxError) in
             // Others may be encoded in several ways in a query.

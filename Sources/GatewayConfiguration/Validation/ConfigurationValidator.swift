@@ -8,7 +8,7 @@ package struct ConfigurationValidator {
     let problems: ProblemCollector
 
     package static let listeners = ConfigurationKeyPath.root.key(GatewayKey.listeners)
-    private static let routes = ConfigurationKeyPath.root.key(GatewayKey.routes)
+    static let routes = ConfigurationKeyPath.root.key(GatewayKey.routes)
     package static let control = ConfigurationKeyPath.root.key(GatewayKey.control)
     package static let upstreams = ConfigurationKeyPath.root.key(GatewayKey.upstreams)
     package static let tokens = ConfigurationKeyPath.root.key(GatewayKey.tokens)
@@ -146,6 +146,11 @@ package struct ConfigurationValidator {
                 at: path, expected: "a route without auth, as a raw connection has no request with a token",
                 found: QuotedText.quoted(name), remedy: "add a separate route for this listener")
         }
+        if !listener.kind.speaksWebSocket, case .targets = route.target {
+            self.problems.add(
+                at: path, expected: "a route with one target, as a raw connection has no request that names one",
+                found: "\(QuotedText.quoted(name)) with targets", remedy: "add a separate route for this listener")
+        }
         let parameters = self.endpoints(of: route).flatMap(\.resource.parameters)
         if !listener.kind.speaksWebSocket, let parameter = parameters.first {
             self.problems.add(
@@ -237,7 +242,7 @@ package struct ConfigurationValidator {
         let keyPath = path.key(RouteKey.target)
         guard self.problems.isValid(keyPath) else { return }
         switch route.target {
-        case .echo, .chat, .rooms, .files, .page, .roomEvents: return
+        case .targets, .echo, .chat, .rooms, .files, .page, .roomEvents: return
         case .upstream(let name):
             let upstreams = self.configuration.upstreams
             if self.configuration.upstream(named: name) == nil, self.areNamesKnown(upstreams.count, in: Self.upstreams)
@@ -321,7 +326,9 @@ package struct ConfigurationValidator {
                 remedy: "leave it out")
         }
         guard let upstream = self.configuration.upstream(of: route) else {
-            if !route.headers.isEmpty, isBuiltIn { self.reportHeaders(at: path) }
+            // An upstream of an unknown name is reported already.
+            if case .upstream = route.target { return }
+            if !route.headers.isEmpty { self.reportHeaders(at: path) }
             return
         }
         if !route.headers.isEmpty, !upstream.endpoints.isEmpty, !upstream.speaksWebSocket {

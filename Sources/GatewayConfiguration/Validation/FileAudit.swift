@@ -54,7 +54,7 @@ package struct FileAudit {
                 + self.file(settings.password?.file, at: path.key(ClusterKey.passwordFile))
         }
         return self.files(of: located.configuration.control.transfers) + tokens + listeners
-            + self.directories(of: located) + upstreams + (control ?? []) + (cluster ?? [])
+            + self.routeFiles(of: located) + upstreams + (control ?? []) + (cluster ?? [])
     }
 
     private static func files(of keys: TokenSettings.Keys, at path: ConfigurationKeyPath) -> [NamedFile] {
@@ -65,15 +65,28 @@ package struct FileAudit {
         }
     }
 
-    /// Directories of static files.
-    private static func directories(of located: LocatedConfiguration) -> [NamedFile] {
-        let list = ConfigurationKeyPath.root.key(GatewayKey.routes)
-        return located.configuration.routes.enumerated().flatMap { index, route -> [NamedFile] in
-            guard case .files(let settings) = route.target else { return [] }
-            let path = list.index(index).key(RouteKey.files)
-            let inner = path.key(FilesKey.directory)
-            return self.file(settings.directory, .list, at: located.isPresent(inner) ? inner : path)
+    /// Directories of static files, and files of targets.
+    private static func routeFiles(of located: LocatedConfiguration) -> [NamedFile] {
+        located.configuration.routes.enumerated().flatMap { index, route -> [NamedFile] in
+            switch route.target {
+            case .files(let settings):
+                let path = ConfigurationValidator.routes.index(index).key(RouteKey.files)
+                let inner = path.key(FilesKey.directory)
+                return self.file(settings.directory, .list, at: located.isPresent(inner) ? inner : path)
+            case .targets(let settings):
+                return self.file(settings.file, .readOrList, at: self.targetsKeyPath(ofRoute: index, in: located))
+            case .upstream, .url, .echo, .chat, .rooms, .page, .roomEvents: return []
+            }
         }
+    }
+
+    /// Path of the value that names a route's file of targets.
+    package static func targetsKeyPath(
+        ofRoute index: Int, in located: LocatedConfiguration
+    ) -> ConfigurationKeyPath {
+        let path = ConfigurationValidator.routes.index(index).key(RouteKey.targets)
+        let inner = path.key(TargetsKey.file)
+        return located.isPresent(inner) ? inner : path
     }
 
     private static func files(of transfers: TransferSettings) -> [NamedFile] {
@@ -145,6 +158,8 @@ package enum FileUse: Sendable, Equatable {
     case append
     /// It must be a directory whose files can be opened.
     case list
+    /// It must be a readable file, or a directory of such files.
+    case readOrList
 
     /// To be read after "expected".
     fileprivate var expectation: String {
@@ -152,6 +167,7 @@ package enum FileUse: Sendable, Equatable {
         case .read: "a file that can be read"
         case .append: "a file that can be written"
         case .list: "a directory that can be read"
+        case .readOrList: "a file or directory that can be read"
         }
     }
 }

@@ -253,7 +253,7 @@ extension Configuration {
         let hasTunnels = self.routes.contains { route in
             switch route.target {
             // A file being sent is open too.
-            case .upstream, .url, .files: true
+            case .upstream, .url, .targets, .files: true
             case .echo, .chat, .rooms, .page, .roomEvents: false
             }
         }

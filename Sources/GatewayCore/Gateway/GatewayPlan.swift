@@ -57,6 +57,14 @@ package struct GatewayPlan: Sendable {
         _ route: RouteConfiguration, _ configuration: Configuration, _ source: TokenSource?, former: GatewayPlan?,
         responder: (any HTTPResponder)?
     ) throws(GatewayPlanError) -> RoutePlan {
+        if case .targets(let settings) = route.target {
+            do throws(GatewayPlanError) {
+                let targets = try TargetSource(settings, of: route)
+                return RoutePlan(route, upstream: nil, targets: targets, tokens: source)
+            } catch {
+                throw error.located(at: .route(route.name))
+            }
+        }
         guard let upstream = configuration.upstream(of: route) else {
             return RoutePlan(route, upstream: nil, tokens: source, responder: responder)
         }
@@ -121,7 +129,9 @@ package struct GatewayPlan: Sendable {
     }
 
     /// Every upstream of these routes, once.
-    var upstreams: [UpstreamPlan] { Self.unique(self.routes.compactMap(\.upstream)) }
+    var upstreams: [UpstreamPlan] {
+        Self.unique(self.routes.flatMap { [$0.upstream].compactMap(\.self) + ($0.targets?.upstreams ?? []) })
+    }
 
     private static func unique<Plan: AnyObject>(_ plans: [Plan]) -> [Plan] {
         var seen: Set<ObjectIdentifier> = []
@@ -203,6 +213,8 @@ package final class RoutePlan: Sendable {
     package let configuration: RouteConfiguration
     /// `nil` for routes without endpoints.
     let upstream: UpstreamPlan?
+    /// `nil` unless each request names its target.
+    let targets: TargetSource?
     /// Answers plain HTTP; `nil` for routes of WebSockets and streams.
     let responder: (any HTTPResponder)?
     /// Compression accepted from clients and offered to WebSocket upstreams; `nil` for none.
@@ -218,12 +230,13 @@ package final class RoutePlan: Sendable {
     ///   - tokens: present if the route authenticates its clients.
     ///   - responder: instead of that of the target.
     init(
-        _ configuration: RouteConfiguration, upstream: UpstreamPlan?, tokens: TokenSource? = nil,
-        responder: (any HTTPResponder)? = nil
+        _ configuration: RouteConfiguration, upstream: UpstreamPlan?, targets: TargetSource? = nil,
+        tokens: TokenSource? = nil, responder: (any HTTPResponder)? = nil
     ) {
         self.configuration = configuration
         self.access = Self.access(configuration, upstream, tokens)
         self.upstream = upstream
+        self.targets = targets
         self.responder = responder ?? Self.responder(configuration.target)
         self.relaySettings = RelaySettings(configuration.tunnel)
         self.webSocketOptions = Self.options(of: configuration.tunnel)
@@ -240,7 +253,7 @@ package final class RoutePlan: Sendable {
         case .files(let settings): FileResponder(settings)
         case .page: PageResponder.shared
         case .roomEvents: RoomStreamResponder.shared
-        case .echo, .chat, .rooms, .upstream, .url: nil
+        case .echo, .chat, .rooms, .upstream, .url, .targets: nil
         }
     }
 

@@ -9,6 +9,7 @@ package struct GatewayPlanError: Error, Hashable, Sendable {
         case listener(String, at: ListenAddress? = nil)
         case upstream(String)
         case tokens(String)
+        case route(String)
         case control(at: ControlSettings.Address? = nil)
         case cluster
     }
@@ -21,6 +22,8 @@ package struct GatewayPlanError: Error, Hashable, Sendable {
         case tls(TLSFailure)
         /// Keys that tokens cannot be verified with: in words.
         case tokenKeys(String)
+        /// A file of targets that has a mistake: in words.
+        case targets(String)
         case otherProcessListens
         case otherListener(String)
         case controlPlaneListens
@@ -53,7 +56,7 @@ package struct GatewayPlanError: Error, Hashable, Sendable {
         case .socketNotPassed:
             "start the gateway by its .socket unit, with this FileDescriptorName, or choose another address"
         case .system(let error): self.section?.remedy(listening: error) ?? ""
-        case .file, .mode, .tls, .tokenKeys, .server: ""
+        case .file, .mode, .tls, .tokenKeys, .targets, .server: ""
         }
     }
 }
@@ -76,7 +79,7 @@ extension GatewayPlanError.Section {
         switch self {
         case .listener(_, .unix?), .control(.unix?): true
         case .listener(_, .tcp?), .listener(_, .tcpAny?), .control(.tcp?): false
-        case .listener, .control, .upstream, .tokens, .cluster: nil
+        case .listener, .control, .upstream, .tokens, .route, .cluster: nil
         }
     }
 }
@@ -113,6 +116,7 @@ extension GatewayPlanError.Section: CustomStringConvertible {
         case .listener(let name, let address?): "listener '\(name)' at \(address)"
         case .upstream(let name): "upstream '\(name)'"
         case .tokens(let name): "tokens '\(name)'"
+        case .route(let name): "route '\(name)'"
         case .cluster: "cluster"
         case .control(nil): "control plane"
         case .control(let address?): "control plane at \(address)"
@@ -127,7 +131,7 @@ extension GatewayPlanError.Cause: CustomStringConvertible {
         case .file(let path, let error): "\(path): \(error)"
         case .mode(let path, let error): "mode of \(path): \(error)"
         case .tls(let failure): failure.description
-        case .tokenKeys(let text): text
+        case .tokenKeys(let text), .targets(let text): text
         case .otherProcessListens: "another process listens here"
         case .controlPlaneListens: "the control plane listens here"
         case .otherListener(let name): "the address is in use by listener '\(name)'"

@@ -271,7 +271,15 @@ extension LoopGateway {
             UpstreamSession(context, transport, matched, route: route, upstream: upstream).start()
         // These answer plain HTTP only.
         case (.files, _), (.page, _), (.roomEvents, _): self.endWithoutEndpoint(context, transport)
+        // The request's target has a route of its own.
+        case (.targets, _): self.endWithoutEndpoint(context, transport)
         }
+    }
+
+    /// The route of the request, to its own target where it names one.
+    /// - Throws: 404 for an unknown target.
+    func route(of matched: MatchedRequest) throws(HandshakeRefusal) -> RoutePlan {
+        try matched.route.targets?.route(for: matched.match, log: self.shared.log) ?? matched.route
     }
 
     /// The configuration's checks rule this out.

@@ -111,7 +111,7 @@ final class HTTPConnection {
             switch try self.plan.find(head, isSecure: self.isSecure, now: now) {
             case .webSocket(let matched):
                 try self.gateway.shared.hub.checkName(matched)
-                self.upgrade(matched)
+                self.upgrade(matched, to: try self.gateway.route(of: matched))
             case .http(let route, let match, let grant):
                 self.answer(head, match, route: route, grant: grant)
             }
@@ -121,11 +121,11 @@ final class HTTPConnection {
     }
 
     /// The same connection becomes a WebSocket.
-    private func upgrade(_ matched: MatchedRequest) {
+    private func upgrade(_ matched: MatchedRequest, to route: RoutePlan) {
         self.phase = .ended
         self.loop.disarm(self.context.timer)
         self.transport.pauseReading()
-        self.gateway.begin(self.context, self.transport, matched, route: matched.route)
+        self.gateway.begin(self.context, self.transport, matched, route: route)
     }
 
     private func answer(_ head: RequestHead, _ match: RouteMatch, route: RoutePlan, grant: AccessGrant?) {

@@ -166,8 +166,9 @@ final class InboundConnection {
                 switch try self.plan.find(head, isSecure: isSecure, now: now) {
                 case .webSocket(let matched):
                     try self.gateway.shared.hub.checkName(matched)
+                    let route = try self.gateway.route(of: matched)
                     self.phase.routeFound()
-                    self.handOver(matched, to: matched.route)
+                    self.handOver(matched, to: route)
                 case .http(let route, let match, let grant):
                     self.phase.routeFound()
                     self.serve(head, match, route: route, isSecure: isSecure, grant: grant)

@@ -1,5 +1,6 @@
 import GatewayConfiguration
 import WebSocketProtocol
+import WireText
 
 /// Finds the route of a request by its host and path.
 ///
@@ -152,6 +153,20 @@ package struct RouteMatch: Hashable, Sendable {
     /// The decoded value of a parameter.
     package func value(of name: String) -> String? {
         self.parameters.first { $0.name == name }?.value
+    }
+
+    /// The decoded value of a parameter of the query; `nil` for one that occurs not once.
+    func queryValue(of name: String) -> String? {
+        let pieces = (self.query ?? "").split(separator: "&")
+        let values = pieces.compactMap { Self.value(of: name, inQueryPiece: $0) }
+        return values.count == 1 ? values[0] : nil
+    }
+
+    /// The decoded value of a piece `NAME=VALUE` of a query, empty where it cannot be decoded; `nil` for another name.
+    static func value(of name: String, inQueryPiece piece: Substring) -> String? {
+        let end = piece.firstIndex(of: "=") ?? piece.endIndex
+        guard PercentCoding.decodedText(piece[..<end])?.utf8.elementsEqual(name.utf8) == true else { return nil }
+        return PercentCoding.decodedText(piece[end...].dropFirst()) ?? ""
     }
 
     /// Values for the placeholders of `ResourceTemplate`.

@@ -29,7 +29,20 @@ package struct MaterialAudit {
         let upstreams = configuration.upstreams.enumerated().flatMap { index, upstream in
             self.problems(of: upstream.tls, at: ConfigurationValidator.upstreams.index(index).key(UpstreamKey.tls))
         }
-        return (control ?? []) + tokens + listeners + upstreams
+        let routes = configuration.routes.enumerated().compactMap { self.problem(withTargetsOf: $1, at: $0) }
+        return (control ?? []) + tokens + listeners + routes + upstreams
+    }
+
+    private func problem(withTargetsOf route: RouteConfiguration, at index: Int) -> ConfigurationProblem? {
+        guard case .targets(let settings) = route.target, !self.unreadable.contains(settings.file) else { return nil }
+        do throws(GatewayPlanError) {
+            try TargetSource.check(settings)
+            return nil
+        } catch {
+            return self.located.problem(
+                at: FileAudit.targetsKeyPath(ofRoute: index, in: self.located),
+                expected: "a file with lines NAME: HOST:PORT", found: "an unusable file: \(error)")
+        }
     }
 
     /// The certificates that listeners, upstreams and the control plane present. Files that cannot be read are left to

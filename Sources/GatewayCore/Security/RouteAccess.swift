@@ -157,9 +157,8 @@ private struct TokenRequest {
         guard let query = self.query else { return [] }
         var tokens: [String] = []
         let kept = query.split(separator: "&", omittingEmptySubsequences: false).filter { piece in
-            let end = piece.firstIndex(of: "=") ?? piece.endIndex
-            guard PercentCoding.decodedText(piece[..<end])?.utf8.elementsEqual(name.utf8) == true else { return true }
-            tokens.append(PercentCoding.decodedText(piece[end...].dropFirst()) ?? "")
+            guard let token = RouteMatch.value(of: name, inQueryPiece: piece) else { return true }
+            tokens.append(token)
             return false
         }
         guard !tokens.isEmpty else { return [] }

@@ -26,6 +26,31 @@ package enum SystemFile {
         }
         throw SystemError(EFBIG)
     }
+
+    /// - Parameter path: links are followed.
+    package static func version(_ path: String) throws(SystemError) -> FileVersion {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { throw .last }
+        let kind: OpenFile.Kind =
+            switch status.st_mode & 0o170000 {
+            case 0o100000: .regular
+            case 0o040000: .folder
+            default: .other
+            }
+        return FileVersion(
+            kind: kind, inode: UInt64(status.st_ino), size: Int64(status.st_size),
+            modified: Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec))
+    }
+}
+
+/// What changes when a file is written, or another takes its place.
+package struct FileVersion: Hashable, Sendable {
+    package let kind: OpenFile.Kind
+    package let inode: UInt64
+    /// In bytes.
+    package let size: Int64
+    /// Nanoseconds since 1970.
+    package let modified: Int64
 }
 
 /// The process's own output. A reader may be slow or stopped: call these on a thread that may block.

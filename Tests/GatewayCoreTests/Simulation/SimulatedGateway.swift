@@ -128,6 +128,12 @@ final class SimulatedGateway {
         self.lines("connection opened").compactMap { $0["id"].flatMap { Int($0) } }
     }
 
+    /// Number of log lines that contain `text`.
+    func logged(_ text: String) -> Int {
+        self.log.flush()
+        return self.written.lines.count { $0.contains(text) }
+    }
+
     /// The values of all lines with this message.
     private func lines(_ message: String) -> [[String: String]] {
         self.log.flush()

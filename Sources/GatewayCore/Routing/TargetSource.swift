@@ -1,0 +1,157 @@
+import GatewayConfiguration
+import StreamTransport
+import Synchronization
+import WebSocketProtocol
+
+/// The targets of a route by name. Their file is read again for the next request after it changed. Shared by all loops.
+final class TargetSource: Sendable {
+    /// Files of a directory.
+    private static let fileLimit = 1000
+
+    private struct Known {
+        /// By path: those that were read last, with or without a mistake; `nil` if they could not be read.
+        var versions: [String: FileVersion]?
+        var list: TargetList
+        /// Why the present file is not in use; `nil` if it is.
+        var problem: GatewayPlanError?
+        /// Made for the first request.
+        var routes: [EndpointURL: RoutePlan] = [:]
+    }
+
+    private let settings: TargetSettings
+    /// Of the route, for each of its targets.
+    private let configuration: RouteConfiguration
+    private let known: Mutex<Known>
+
+    /// - Throws: `.file` or `.targets`.
+    init(_ settings: TargetSettings, of route: RouteConfiguration) throws(GatewayPlanError) {
+        self.settings = settings
+        // A request is admitted before its target is looked up.
+        var configuration = route
+        configuration.auth = nil
+        self.configuration = configuration
+        let versions = try Self.versions(of: settings.file)
+        self.known = Mutex(Known(versions: versions, list: try Self.list(of: versions)))
+    }
+
+    /// - Throws: `.file` if it cannot be read, `.targets` if it has a mistake.
+    static func check(_ settings: TargetSettings) throws(GatewayPlanError) {
+        _ = try self.list(of: self.versions(of: settings.file))
+    }
+
+    /// The upstreams of the targets that requests have named.
+    var upstreams: [UpstreamPlan] {
+        self.known.withLock { $0.routes.values.compactMap(\.upstream) }
+    }
+
+    /// The route to the target that the request names.
+    /// - Throws: 404 without a name, and for one that is not in the file.
+    func route(for match: RouteMatch, log: TunnelLog) throws(HandshakeRefusal) -> RoutePlan {
+        let name = match.value(of: self.settings.parameter) ?? match.queryValue(of: self.settings.parameter)
+        let (route, problem) = self.known.withLock { known in
+            let problem = self.refresh(&known)
+            return (name.flatMap { known.list[$0] }.map { self.route(to: $0, &known) }, problem)
+        }
+        if let problem {
+            let name = self.configuration.name
+            log.log("targets of route '\(name)' stay as they were: \(problem)", level: .warning)
+        }
+        guard let route else { throw .noTarget }
+        return route
+    }
+
+    /// - Returns: what is wrong with a changed file, once.
+    private func refresh(_ known: inout Known) -> GatewayPlanError? {
+        do throws(GatewayPlanError) {
+            let versions = try Self.versions(of: self.settings.file)
+            guard versions != known.versions else { return nil }
+            known.versions = versions
+            known.list = try Self.list(of: versions)
+            known.problem = nil
+            let urls = known.list.urls
+            known.routes = known.routes.filter { urls.contains($0.key) }
+            return nil
+        } catch {
+            // It may be readable for the next request, without a change.
+            if case .file = error.cause { known.versions = nil }
+            defer { known.problem = error }
+            return known.problem == error ? nil : error
+        }
+    }
+
+    private func route(to url: EndpointURL, _ known: inout Known) -> RoutePlan {
+        if let route = known.routes[url] { return route }
+        var configuration = self.configuration
+        configuration.target = .url(url)
+        let upstream = UpstreamConfiguration(name: url.description, endpoints: [UpstreamEndpoint(url: url)])
+        let route = RoutePlan(configuration, upstream: UpstreamPlan(upstream, context: nil, proxy: nil))
+        known.routes[url] = route
+        return route
+    }
+}
+
+// MARK: Reading
+
+extension TargetSource {
+    /// By path: of the file, or of the files in the directory but those whose names begin with a dot.
+    private static func versions(of path: String) throws(GatewayPlanError) -> [String: FileVersion] {
+        guard let version = try self.version(path) else { throw GatewayPlanError(.file(path, .noSuchFile)) }
+        guard version.kind == .folder else { return [path: version] }
+        var versions: [String: FileVersion] = [:]
+        for name in try self.names(in: path) {
+            let path = "\(path)/\(name)"
+            if let version = try self.version(path), version.kind == .regular { versions[path] = version }
+        }
+        return versions
+    }
+
+    private static func names(in folder: String) throws(GatewayPlanError) -> [String] {
+        let listed: (entries: [OpenFile.Entry], isWhole: Bool)
+        do throws(SystemError) {
+            listed = try OpenFolder(folder).open("").entries()
+        } catch {
+            throw GatewayPlanError(.file(folder, error))
+        }
+        let names = listed.entries.map(\.name).filter { !$0.hasPrefix(".") }
+        guard listed.isWhole, names.count <= Self.fileLimit else {
+            throw GatewayPlanError(.targets("\(folder): expected at most \(Self.fileLimit) files"))
+        }
+        return names
+    }
+
+    /// - Returns: `nil` if there is no such file: one of a directory may be removed after it was listed.
+    private static func version(_ path: String) throws(GatewayPlanError) -> FileVersion? {
+        do throws(SystemError) {
+            return try SystemFile.version(path)
+        } catch {
+            guard error != .noSuchFile else { return nil }
+            throw GatewayPlanError(.file(path, error))
+        }
+    }
+
+    private static func list(of versions: [String: FileVersion]) throws(GatewayPlanError) -> TargetList {
+        var list = TargetList()
+        for (path, version) in versions.sorted(by: { $0.key < $1.key }) {
+            // A FIFO would block.
+            guard version.kind == .regular else { throw GatewayPlanError(.targets("\(path): expected a file")) }
+            let bytes: [UInt8]
+            do throws(SystemError) {
+                bytes = try SystemFile.read(path, limit: TargetList.byteLimit)
+            } catch {
+                throw GatewayPlanError(.file(path, error))
+            }
+            do throws(TargetListError) {
+                try list.add(bytes)
+            } catch {
+                throw GatewayPlanError(.targets("\(path): \(error)"))
+            }
+        }
+        return list
+    }
+}
+
+extension HandshakeRefusal {
+    fileprivate static let noTarget = HandshakeRefusal(
+        status: 404, explanation: "There is no target of this name; check the URL.", fields: [],
+        detail: "no target of this name")
+}
