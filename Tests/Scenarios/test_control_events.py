@@ -13,6 +13,7 @@ from support import configuration
 from support.control import Control
 from support.deadlines import eventually, seconds
 from support.events import Events
+from support.programs import free_port
 
 
 @pytest.fixture
@@ -182,6 +183,21 @@ def test_metrics_count_connections_bytes_and_messages(serve, listener):
     assert value("sluice_life_seconds_count") == 1
     assert value("sluice_control_requests_total", operation="getMetrics", status="200") >= 3
     assert value("sluice_events_total") == control_events(control)
+
+
+def test_metrics_count_the_connections_to_each_endpoint(serve, listener):
+    down, up = f"tcp://127.0.0.1:{free_port()}", listener.url("tcp")
+    gateway, control = serve(
+        routes=[configuration.route("up", "up", path="/up")],
+        upstreams=[configuration.upstream("up", down, up, policy="failover", eject_failures=1, eject_duration="1h", retries=1)])
+    with websockets.sync.client.connect(gateway.url()):
+        value = metrics(control)
+        assert value("sluice_endpoint_connections", upstream="up", endpoint=up) == 1
+        assert value("sluice_endpoint_connects_total", upstream="up", endpoint=up) == 1
+        assert 0 < value("sluice_endpoint_connect_seconds_total", upstream="up", endpoint=up) < 60
+        assert value("sluice_endpoint_failures_total", upstream="up", endpoint=down) == 1
+        assert value("sluice_endpoint_ejected", endpoint=down) == 1 and value("sluice_endpoint_ejected", endpoint=up) == 0
+    eventually(lambda: metrics(control)("sluice_endpoint_connections") == 0, "the end of the connection")
 
 
 def control_events(control):

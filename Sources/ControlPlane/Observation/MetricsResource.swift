@@ -39,6 +39,7 @@ struct MetricsResource: Sendable {
         self.writeConnections(metrics, to: &text)
         self.writeCertificates(to: &text)
         self.writeTraffic(metrics, to: &text)
+        self.writeEndpoints(to: &text)
         self.writeCounters(self.context.gateway.counters.all, to: &text)
         RoomMetrics(self.context.hub).write(to: &text)
         Self.writeDistributions(metrics, to: &text)
@@ -95,6 +96,36 @@ struct MetricsResource: Sendable {
         family("sluice_payload_bytes", "bytes", "Payload of all connections.", \.bytesReceived, \.bytesSent)
         family("sluice_messages", nil, "WebSocket messages.", \.messagesReceived, \.messagesSent)
         family("sluice_frames", nil, "WebSocket frames of every kind.", \.framesReceived, \.framesSent)
+    }
+
+    private func writeEndpoints(to text: inout OpenMetricsText) {
+        let endpoints = self.context.gateway.endpointMetrics
+        func family(
+            _ name: String, _ kind: OpenMetricsText.Kind, unit: String? = nil, _ help: String,
+            _ value: (GatewayMetrics.Endpoint) -> String
+        ) {
+            text.family(name, kind, unit: unit, help)
+            for one in endpoints {
+                let labels = [("upstream", one.upstream), ("endpoint", one.url)]
+                text.sample(kind == .counter ? "\(name)_total" : name, labels, value(one))
+            }
+        }
+        family("sluice_endpoint_connections", .gauge, "Connections to an endpoint, connecting and open.") {
+            "\($0.reading.connections)"
+        }
+        family("sluice_endpoint_ejected", .gauge, "Whether an endpoint is not chosen because of failures.") {
+            $0.isEjected ? "1" : "0"
+        }
+        family("sluice_endpoint_connects", .counter, "Connections to an endpoint that were opened.") {
+            "\($0.reading.connected)"
+        }
+        family("sluice_endpoint_failures", .counter, "Attempts that failed because of the endpoint.") {
+            "\($0.reading.failures)"
+        }
+        family(
+            "sluice_endpoint_connect_seconds", .counter, unit: "seconds",
+            "Time until connections to an endpoint were opened, TLS and opening handshake included."
+        ) { "\($0.reading.connectTime / .seconds(1))" }
     }
 
     /// Counters named `ended/PARTY/PHASE/CAUSE`, and all others as incidents.

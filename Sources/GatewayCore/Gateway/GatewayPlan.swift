@@ -25,10 +25,17 @@ package struct GatewayPlan: Sendable {
         let tokenSources = try Self.tokenSources(configuration, former: former)
         self.tokenSources = tokenSources
         var routes: [String: RoutePlan] = [:]
+        // Routes to one upstream share its state.
+        var upstreams: [String: UpstreamPlan] = [:]
         for route in configuration.routes {
             let source = route.auth.flatMap { auth in tokenSources.first { $0.settings.name == auth.tokens } }
-            routes[route.name] = try Self.route(
-                route, configuration, source, former: former, responder: responders[route.name])
+            var upstream: UpstreamPlan?
+            if let wanted = configuration.upstream(of: route) {
+                upstream = upstreams[wanted.name]
+                if upstream == nil { upstream = try Self.upstream(wanted, former: former) }
+                upstreams[wanted.name] = upstream
+            }
+            routes[route.name] = try Self.route(route, upstream, source, responder: responders[route.name])
         }
         var listeners: [ListenerPlan] = []
         for listener in configuration.listeners {
@@ -54,21 +61,23 @@ package struct GatewayPlan: Sendable {
 
     /// - Parameter source: verifies the tokens of its clients; `nil` without authentication.
     private static func route(
-        _ route: RouteConfiguration, _ configuration: Configuration, _ source: TokenSource?, former: GatewayPlan?,
-        responder: (any HTTPResponder)?
+        _ route: RouteConfiguration, _ upstream: UpstreamPlan?, _ source: TokenSource?, responder: (any HTTPResponder)?
     ) throws(GatewayPlanError) -> RoutePlan {
-        if case .targets(let settings) = route.target {
-            do throws(GatewayPlanError) {
-                let targets = try TargetSource(settings, of: route)
-                return RoutePlan(route, upstream: nil, targets: targets, tokens: source)
-            } catch {
-                throw error.located(at: .route(route.name))
-            }
+        guard case .targets(let settings) = route.target else {
+            return RoutePlan(route, upstream: upstream, tokens: source, responder: responder)
         }
-        guard let upstream = configuration.upstream(of: route) else {
-            return RoutePlan(route, upstream: nil, tokens: source, responder: responder)
+        do throws(GatewayPlanError) {
+            let targets = try TargetSource(settings, of: route)
+            return RoutePlan(route, upstream: nil, targets: targets, tokens: source)
+        } catch {
+            throw error.located(at: .route(route.name))
         }
-        if let kept = former?.upstream(like: upstream) { return RoutePlan(route, upstream: kept, tokens: source) }
+    }
+
+    private static func upstream(
+        _ upstream: UpstreamConfiguration, former: GatewayPlan?
+    ) throws(GatewayPlanError) -> UpstreamPlan {
+        if let kept = former?.upstream(like: upstream) { return kept }
         do throws(GatewayPlanError) {
             let usesTLS = upstream.endpoints.contains { $0.url.scheme.speaksTLS }
             let context =
@@ -76,8 +85,9 @@ package struct GatewayPlan: Sendable {
                 ? try TLSMaterial.context(
                     TLSMaterial.configuration(upstream.tls, speaksWebSocket: upstream.speaksWebSocket)) : nil
             let proxy = try upstream.proxy.map { (proxy) throws(GatewayPlanError) in try ProxyMaterial.server(proxy) }
-            return RoutePlan(
-                route, upstream: UpstreamPlan(upstream, context: context, proxy: proxy), tokens: source)
+            return UpstreamPlan(
+                upstream, context: context, proxy: proxy,
+                former: former?.upstreams.first { $0.configuration.name == upstream.name })
         } catch {
             throw error.located(at: .upstream(upstream.name))
         }
@@ -291,13 +301,46 @@ package final class UpstreamPlan: Sendable {
     /// In the configuration's order. Made once: reports and log lines of all connections share them.
     let endpointURLs: [String]
     let balancer: Mutex<Balancer>
+    /// Of each endpoint.
+    let meters: [EndpointMeter]
 
-    init(_ configuration: UpstreamConfiguration, context: TLSContext?, proxy: ProxyServer?) {
+    /// - Parameter former: the upstream of this name before a reload.
+    init(
+        _ configuration: UpstreamConfiguration, context: TLSContext?, proxy: ProxyServer?, former: UpstreamPlan? = nil
+    ) {
         self.configuration = configuration
         self.context = context
         self.proxy = proxy
         self.endpointURLs = configuration.endpoints.map(\.url.description)
         self.balancer = Mutex(Balancer(configuration))
+        self.meters = self.endpointURLs.map { url in
+            former?.endpointURLs.firstIndex(of: url).flatMap { former?.meters[$0] } ?? EndpointMeter()
+        }
+    }
+
+    /// As `Balancer.choose`.
+    func choose(avoiding tried: [Int], excluding excluded: [Int], now: MonotonicInstant) -> Int? {
+        let chosen = self.balancer.withLock { $0.choose(avoiding: tried, excluding: excluded, now: now) }
+        if let chosen { self.meters[chosen].began() }
+        return chosen
+    }
+
+    /// As `Balancer.release`.
+    func release(_ endpoint: Int) {
+        self.balancer.withLock { $0.release(endpoint) }
+        self.meters[endpoint].released()
+    }
+
+    /// - Returns: whether the endpoint had been ejected.
+    func connected(_ endpoint: Int, after time: Duration) -> Bool {
+        self.meters[endpoint].connected(after: time)
+        return self.balancer.withLock { $0.succeeded(endpoint) }
+    }
+
+    /// - Returns: whether the failure ejected the endpoint.
+    func failed(_ endpoint: Int, now: MonotonicInstant) -> Bool {
+        self.meters[endpoint].failed()
+        return self.balancer.withLock { $0.failed(endpoint, now: now) }
     }
 
     /// How one endpoint is connected to.

@@ -124,7 +124,7 @@ extension ConnectionContext {
     /// Gives the endpoint's slot in the balancer back.
     func releaseEndpoint() {
         guard let endpoint = self.endpoint else { return }
-        self.triedUpstream?.balancer.withLock { $0.release(Int(endpoint)) }
+        self.triedUpstream?.release(Int(endpoint))
     }
 }
 

@@ -15,6 +15,7 @@ final class UpstreamSession {
     private var attempts: UpstreamAttempts
     /// The task of the current attempt.
     private var attempt: RelayEndpoint?
+    private var attemptBegan: MonotonicInstant
 
     /// - Parameter matched: the client's opening request; `nil` for a byte stream.
     init(
@@ -22,6 +23,7 @@ final class UpstreamSession {
         upstream: UpstreamPlan
     ) {
         self.context = context
+        self.attemptBegan = context.loop.now
         self.transport = transport
         if context.destination == nil, route.configuration.proxyProtocol != nil {
             context.destination = transport.localAddress
@@ -50,7 +52,7 @@ final class UpstreamSession {
     private func tryNext() {
         let (upstream, now) = (self.upstream, self.loop.now)
         let action = self.attempts.attemptDue { tried, excluded in
-            upstream.balancer.withLock { $0.choose(avoiding: tried, excluding: excluded, now: now) }
+            upstream.choose(avoiding: tried, excluding: excluded, now: now)
         }
         switch action {
         case .connect(let endpoint): self.connect(endpoint)
@@ -63,6 +65,7 @@ final class UpstreamSession {
         self.context.endpoint = Int32(clamping: endpoint)
         let attempt = self.request.endpoint(endpoint, on: self.loop)
         self.attempt = attempt
+        self.attemptBegan = self.loop.now
         attempt.task.open {
             self.connected(attempt)
         } ended: {
@@ -96,10 +99,8 @@ final class UpstreamSession {
 
     private func recordFailure(_ failure: UpstreamFailure, of endpoint: Int, detail: String?) {
         let now = self.loop.now
-        let isDown = self.upstream.balancer.withLock { balancer in
-            defer { balancer.release(endpoint) }
-            return failure.countsAgainstEndpoint && balancer.failed(endpoint, now: now)
-        }
+        let isDown = failure.countsAgainstEndpoint && self.upstream.failed(endpoint, now: now)
+        self.upstream.release(endpoint)
         if isDown { self.publish(.upstreamDown, detail: detail) }
     }
 
@@ -122,7 +123,7 @@ final class UpstreamSession {
             return upstream.task.reset()
         }
         self.transport = nil
-        let wasEjected = self.upstream.balancer.withLock { $0.succeeded(endpoint) }
+        let wasEjected = self.upstream.connected(endpoint, after: self.attemptBegan.duration(to: self.loop.now))
         if wasEjected { self.publish(.upstreamUp) }
         let tunnel = Tunnel(
             self.context, downstream: self.accept(transport, upstream: upstream), upstream: upstream,
@@ -162,7 +163,7 @@ final class UpstreamSession {
         case .cancelAttempt(let endpoint):
             self.attempt?.task.forgetEndObservers()
             self.attempt.take()?.task.cancelOnLoop()
-            self.upstream.balancer.withLock { $0.release(endpoint) }
+            self.upstream.release(endpoint)
             return true
         case .stopWaiting:
             self.loop.disarm(self.context.timer)

@@ -1,0 +1,85 @@
+import GatewayConfiguration
+import GatewayCore
+import GatewayTestSupport
+import SimulatedNetwork
+import TestSupport
+import Testing
+
+@Suite("Numbers of each endpoint")
+struct EndpointMeterTests {
+    private static func configuration(_ endpoints: [String] = ["tcp://10.2.0.1:2001", "tcp://10.2.0.1:2002"]) -> String
+    {
+        """
+        listeners: [{name: web, listen: "ws://10.1.0.1:1004"}]
+        routes:
+          - {name: a, path: /a, target: up}
+          - {name: b, path: /b, target: up}
+        upstreams:
+          - name: up
+            endpoints: [\(endpoints.map { "\"\($0)\"" }.joined(separator: ", "))]
+            policy: failover
+            retries: 1
+            eject-failures: 1
+            eject-duration: 60s
+        """
+    }
+
+    private func metrics(_ scene: GatewayScene) -> [GatewayMetrics.Endpoint] {
+        scene.gateway.plan.endpointMetrics(at: scene.network.now)
+    }
+
+    @Test func connectionsAndFailuresAreCountedForEachEndpoint() throws {
+        let scene = try GatewayScene(Self.configuration())
+        _ = try scene.upstream(2002)
+        let client = try scene.webSocketClient(1004, "/a")
+        #expect(scene.head(client)?.contains(" 101 ") == true)
+        let metrics = self.metrics(scene)
+        #expect(metrics.map(\.url) == ["tcp://10.2.0.1:2001", "tcp://10.2.0.1:2002"])
+        #expect(metrics.map(\.upstream) == ["up", "up"] && metrics.map(\.isEjected) == [true, false])
+        #expect(metrics.map(\.reading.connections) == [0, 1] && metrics.map(\.reading.connected) == [0, 1])
+        #expect(metrics.map(\.reading.failures) == [1, 0])
+        #expect(metrics[0].reading.connectTime == .zero && metrics[1].reading.connectTime > .zero)
+        client.peer.close()
+        #expect(scene.run { self.metrics(scene)[1].reading.connections == 0 })
+        #expect(self.metrics(scene).map(\.reading.connected) == [0, 1])
+        scene.finish()
+    }
+
+    @Test func routesToOneUpstreamShareItsState() throws {
+        let scene = try GatewayScene(Self.configuration())
+        _ = try scene.upstream(2002)
+        for target in ["/a", "/b", "/b"] {
+            let client = try scene.webSocketClient(1004, target)
+            #expect(scene.head(client)?.contains(" 101 ") == true)
+        }
+        // Ejected by a client of the first route, it is not tried for those of the second.
+        #expect(self.metrics(scene).map(\.reading.failures) == [1, 0])
+        #expect(self.metrics(scene).map(\.reading.connections) == [0, 3])
+        scene.finish()
+    }
+
+    @Test func reloadKeepsTheNumbersOfEndpointsThatStay() throws {
+        let scene = try GatewayScene(Self.configuration())
+        _ = try scene.upstream(2002)
+        let client = try scene.webSocketClient(1004, "/a")
+        #expect(scene.head(client)?.contains(" 101 ") == true)
+        let changed = Self.configuration(["tcp://10.2.0.1:2003", "tcp://10.2.0.1:2002"])
+        let plan = try GatewayPlan(ConfigurationSamples.configuration(changed), former: scene.gateway.plan)
+        func connections() -> [Int] { plan.endpointMetrics(at: scene.network.now).map(\.reading.connections) }
+        #expect(connections() == [0, 1])
+        client.peer.close()
+        #expect(scene.run { connections() == [0, 0] })
+        #expect(plan.endpointMetrics(at: scene.network.now).map(\.reading.connected) == [0, 1])
+        scene.finish()
+    }
+
+    @Test func endpointsAboveTheLimitAreOne() throws {
+        let endpoints = (1...300).map { "tcp://10.2.0.1:\($0)" }
+        let scene = try GatewayScene(Self.configuration(endpoints))
+        let metrics = self.metrics(scene)
+        #expect(metrics.count == GatewayMetrics.endpointLimit)
+        #expect(metrics.dropLast().map(\.url) == Array(endpoints.prefix(GatewayMetrics.endpointLimit - 1)))
+        #expect(metrics.last?.url == "other" && metrics.last?.upstream == "")
+        scene.finish()
+    }
+}
