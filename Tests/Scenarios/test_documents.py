@@ -57,6 +57,18 @@ def test_links_have_targets(document):
         assert (ARTICLES / f"{name}.md").exists(), f"{document.name} links to the article {name}"
 
 
+def test_options_and_keys_for_those_who_come_from_other_tools_exist():
+    helps = gateway.run("bridge", "--help").stdout + gateway.run("connect", "--help").stdout
+    keys = set(re.findall(r"^### `(?:[\w.\[\]-]+\.)?([\w-]+)`$", (ARTICLES / "Configuration.md").read_text(), re.MULTILINE))
+    rows = re.findall(r"^\| (?!---).* \| (.*) \|$", (ARTICLES / "ComingFromOtherTools.md").read_text(), re.MULTILINE)
+    named = " ".join(rows)
+    assert len(rows) > 40
+    options = set(re.findall(r"--[a-z][a-z-]+", named))
+    assert not {option for option in options if not re.search(rf"{option}\b", helps)}
+    words = set(re.findall(r"`([a-z]+(?:-[a-z]+)+)(?:: [^`]*)?`", named)) - set(re.findall(r"`target: ([a-z-]+)`", named))
+    assert len(words) > 15 and not words - keys
+
+
 def test_operations_documents_every_field_of_the_log(bridge):
     one = bridge("ws://127.0.0.1:0", "echo", "--log-format", "json")
     with pytest.raises(urllib.error.HTTPError):
