@@ -52,6 +52,20 @@ struct HostConnectionsTests {
         #expect(self.name(ledger.acquire(needsFresh: false)) == "join")
     }
 
+    /// It opens only when its task is resumed.
+    @Test func openingOfASuspendedTaskIsNotWaitedFor() {
+        var ledger = Ledger(limit: 2, sharing: .unknown)
+        _ = ledger.acquire(needsFresh: false)
+        #expect(self.name(ledger.acquire(needsFresh: false)) == "wait")
+        ledger.openingHeld(true)
+        #expect(self.name(ledger.acquire(needsFresh: false)) == "open")
+        #expect(self.name(ledger.acquire(needsFresh: false)) == "wait")
+        ledger.openingHeld(false)
+        ledger.openingCancelled()
+        ledger.openingCancelled()
+        #expect(ledger.isEmpty && ledger.opening == 0)
+    }
+
     @Test func mostRecentlyUsedConnectionIsTaken() {
         var ledger = Ledger(limit: 2)
         _ = ledger.acquire(needsFresh: false)

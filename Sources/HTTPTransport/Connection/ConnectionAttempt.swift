@@ -21,6 +21,7 @@ final class ConnectionAttempt: @unchecked Sendable {
     private var exchange: Exchange?
     private var opening: TransportOpening?
     private var metadata = ConnectionMetadata()
+    private var isHeld = false
 
     /// - Parameter exchange: its consumer decides about the server's certificate and the client identity.
     init(for exchange: Exchange, in pool: ConnectionPool) {
@@ -43,6 +44,19 @@ final class ConnectionAttempt: @unchecked Sendable {
         target.secure = self.secureSettings(request)
         target.watch = { self.record($0) }
         self.opening = TransportOpening(target, on: self.pool.loop) { self.opened($0) }
+        self.demandChanged()
+    }
+
+    /// No timeout runs while the exchange is suspended, and no other exchange waits for the connection.
+    func demandChanged() {
+        if let exchange { self.hold(exchange.isSuspended) }
+    }
+
+    private func hold(_ isHeld: Bool) {
+        guard isHeld != self.isHeld else { return }
+        self.isHeld = isHeld
+        self.opening?.isHeld = isHeld
+        self.pool.openingHeld(isHeld, self.key)
     }
 
     private func secureSettings(_ request: ExchangeRequest) -> SecureSettings? {
@@ -80,6 +94,7 @@ final class ConnectionAttempt: @unchecked Sendable {
         self.opening = nil
         guard let exchange = self.exchange else { return }
         self.exchange = nil
+        self.hold(false)
         switch result {
         case .success(let transport):
             exchange.stopWaiting()
@@ -119,6 +134,7 @@ final class ConnectionAttempt: @unchecked Sendable {
         self.exchange = nil
         self.opening?.cancel()
         self.opening = nil
+        self.hold(false)
         self.pool.openingCancelled(self.key)
     }
 }

@@ -135,8 +135,8 @@ package final class Exchange: @unchecked Sendable {
         self.onLoop { $0.fail(.cancelled) }
     }
 
-    /// Call when the consumer's `demand` has grown. Without demand nothing is delivered and the TCP window fills: only the
-    /// content of one read is buffered, or, once the server has closed, what the system had received.
+    /// Call when the consumer's `demand` has grown, or is suspended. Without demand nothing is delivered and the TCP window
+    /// fills: only the content of one read is buffered, or, once the server has closed, what the system had received.
     ///
     /// `exchangeEnded` follows the delivery of all content. If the end follows the content on the wire, as the last chunk
     /// does, it is only read while there is demand.
@@ -210,6 +210,7 @@ package final class Exchange: @unchecked Sendable {
 
     private func serveDemand() {
         guard !self.isEnded else { return }
+        if case .connecting(let attempt) = self.phase { return attempt.demandChanged() }
         // The task may have been suspended in the middle of its body.
         if case .running(let carrier) = self.phase { carrier.pumpBody() }
         guard !self.isEnded else { return }

@@ -292,6 +292,11 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
         self.serveWaiting(key) { $0.openingFailed() }
     }
 
+    /// The exchange of an opening was suspended, or resumed.
+    func openingHeld(_ isHeld: Bool, _ key: PoolKey) {
+        self.serveWaiting(key) { $0.openingHeld(isHeld) }
+    }
+
     /// The exchange that opened the connection was cancelled.
     func openingCancelled(_ key: PoolKey) {
         self.serveWaiting(key) { $0.openingCancelled() }

@@ -42,6 +42,8 @@ package struct HostConnections<Connection: AnyObject, Shared: MultiplexedConnect
     package private(set) var occupied = 0
     /// Connections being opened.
     package private(set) var opening = 0
+    /// Those of suspended exchanges: no others wait for them.
+    private var held = 0
     /// Connections that carry many exchanges, or none, and accept more.
     package private(set) var shared: [Shared] = []
     /// The most recently used is last, and is reused first: its server is the least likely to have closed it.
@@ -67,7 +69,7 @@ package struct HostConnections<Connection: AnyObject, Shared: MultiplexedConnect
         if !needsFresh, let connection = self.shared.first(where: { $0.acceptsStream(knownLimit: self.streamLimit) }) {
             return .join(connection)
         }
-        if !needsFresh, self.opening > 0, self.sharing != .exclusive { return .wait }
+        if !needsFresh, self.opening > self.held, self.sharing != .exclusive { return .wait }
         if !needsFresh, self.shared.contains(where: \.isSecuring) { return .wait }
         if self.occupied + self.idle.count < self.limit {
             self.occupied += 1
@@ -125,6 +127,11 @@ package struct HostConnections<Connection: AnyObject, Shared: MultiplexedConnect
         guard let index = self.shared.firstIndex(where: { $0 === connection }) else { return }
         self.shared.remove(at: index)
         self.occupied -= 1
+    }
+
+    /// The exchange of an opening is suspended, or no more so.
+    package mutating func openingHeld(_ isHeld: Bool) {
+        self.held += isHeld ? 1 : -1
     }
 
     package mutating func openingFailed() {

@@ -9,8 +9,8 @@ protocol RequestLoad: AnyObject {
     func start()
     /// Ends the load; the task loader is not called any more.
     func stop()
-    /// The loader's demand has grown, or its task was resumed. Content is delivered within that demand only; while the
-    /// task is suspended, nothing is received.
+    /// The loader's demand has grown, or its task was suspended or resumed. Content is delivered within that demand only;
+    /// while the task is suspended, nothing is received.
     func demandChanged()
     func setPriority(_ priority: Float)
     /// Takes the connection out of HTTP in place of the content; `TaskLoader.detached` follows.

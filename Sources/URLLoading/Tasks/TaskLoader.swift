@@ -91,7 +91,9 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
     private func applyTaskState() {
         switch self.task.metadata.withLock({ $0.state }) {
         case .running: self.resume()
-        case .suspended: self.transfer.suspended(now: .now)
+        case .suspended:
+            self.transfer.suspended(now: .now)
+            self.currentLoad?.demandChanged()
         case .canceling, .completed: break
         }
     }

@@ -120,6 +120,21 @@ struct SimulatedExchangeTests {
         #expect(scene.end() == [])
     }
 
+    @Test func suspensionDoesNotCountAsConnecting() throws {
+        let scene = try Scene(Self.ok)
+        try #require(scene.ground.network).connectScripts[scene.listener.address] = .hangs
+        let (exchange, diary) = scene.begin()
+        scene.run(for: .seconds(1))
+        diary.suspend(exchange)
+        scene.run(for: .seconds(50))
+        diary.resume(exchange)
+        scene.run(for: .seconds(58))
+        #expect(diary.now.ends == 0)
+        #expect(scene.run(atMost: .seconds(2)) { diary.now.ends == 1 })
+        #expect(diary.now.failure == .connecting(.deadlinePassed(.connecting)))
+        #expect(scene.end() == [])
+    }
+
     @Test func bodyThatNobodyTakesIsIdleAfterOneAndAHalfTimeouts() throws {
         let scene = try Scene(nil)
         let (_, diary) = scene.begin("PUT", body: .bytes([UInt8](repeating: 1, count: 350_000)))

@@ -151,6 +151,29 @@ struct SimulatedHTTP2Tests {
         #expect(scene.end() == [])
     }
 
+    // MARK: Suspended while connecting
+
+    /// They do not know the server's protocol yet, and would share its connection.
+    @Test func othersDoNotWaitForTheConnectionOfASuspendedTask() throws {
+        let scene = try HTTP2Scene([1])
+        let network = try #require(scene.ground.network)
+        network.connectScripts[scene.listener.address] = .hangs
+        let (exchange, suspended) = scene.begin()
+        let (_, waiting) = scene.begin()
+        scene.run(for: .seconds(1))
+        network.connectScripts = [:]
+        suspended.suspend(exchange)
+        #expect(scene.run(atMost: .seconds(5)) { waiting.now.ends == 1 })
+        let (_, later) = scene.begin()
+        #expect(scene.run(atMost: .seconds(5)) { later.now.ends == 1 })
+        scene.run(for: .seconds(100))
+        #expect(suspended.now.ends == 0 && waiting.now.content == [1] && later.now.content == [1])
+        exchange.cancel()
+        scene.run(for: .seconds(1))
+        #expect(suspended.now.failure == .cancelled)
+        #expect(scene.end() == [])
+    }
+
     // MARK: Dead connections
 
     /// Something on the way has forgotten the connection: nothing that is sent on it is answered.
