@@ -151,6 +151,48 @@ struct SimulatedHTTP2Tests {
         #expect(scene.end() == [])
     }
 
+    /// The window allows the whole body, and nothing arrives.
+    @Test func bodyThatNobodyTakesIsIdleAfterOneAndAHalfTimeouts() throws {
+        let scene = try HTTP2Scene([1])
+        scene.answersAtHead = false
+        let (_, first) = scene.begin()
+        #expect(scene.run(atMost: .seconds(1)) { first.now.ends == 1 })
+        scene.mutedConnections = [0]
+        scene.listener.accepted[0].isReading = false
+        let (_, diary) = scene.begin("PUT", body: .bytes([UInt8](repeating: 1, count: 350_000)))
+        scene.run(for: .seconds(57))
+        #expect(diary.now.ends == 0)
+        scene.run(for: .seconds(35))
+        #expect(diary.now.failure == .idle)
+        #expect(scene.end() == [])
+    }
+
+    /// The kernels' buffers hold the whole body, which takes minutes to arrive.
+    @Test func bodyThatTheKernelStillSendsIsNotIdle() throws {
+        let scene = try HTTP2Scene([1])
+        scene.answersAtHead = false
+        let (_, first) = scene.begin()
+        #expect(scene.run(atMost: .seconds(1)) { first.now.ends == 1 })
+        let peer = scene.listener.accepted[0]
+        peer.isReading = false
+        peer.readLimit = 40_000
+        let (_, diary) = scene.begin("PUT", body: .bytes([UInt8](repeating: 1, count: 350_000)))
+        scene.run(for: .seconds(1))
+        #expect(diary.now.sent == 350_000)
+        for _ in 0..<4 {
+            let arrived = scene.received[0].count
+            peer.isReading = true
+            #expect(scene.run { scene.received[0].count > arrived })
+            peer.isReading = false
+            scene.run(for: .seconds(50))
+            #expect(diary.now.ends == 0)
+        }
+        // Nothing arrives any more.
+        scene.run(for: .seconds(120))
+        #expect(diary.now.failure == .idle)
+        #expect(scene.end() == [])
+    }
+
     // MARK: Suspended while connecting
 
     /// They do not know the server's protocol yet, and would share its connection.
