@@ -18,6 +18,8 @@ final class SessionCore: Sendable {
 
     struct State {
         var phase = Phase.open
+        /// Whether the tasks that were there at the invalidation were cancelled.
+        var hasCancelled = false
         var delegate: DelegateProxy?
         var tasks: [Int: URLSessionTask] = [:]
         var lastIdentifier = 0
@@ -191,7 +193,11 @@ final class SessionCore: Sendable {
 
     /// Replaces the registered task that has the same identifier.
     func replace(with task: URLSessionTask) {
-        self.state.withLock { $0.tasks[task.taskIdentifier] = task }
+        let wasCancelled = self.state.withLock { state in
+            state.tasks[task.taskIdentifier] = task
+            return state.hasCancelled
+        }
+        if wasCancelled { task.cancel() }
     }
 
     var liveTasks: [URLSessionTask] {
@@ -214,6 +220,7 @@ final class SessionCore: Sendable {
     ) {
         let endedAt = ContinuousInstant.now
         self.delegateQueue.add(of: task) {
+            let error = task.finalError(error)
             task.complete(error)
             let delegates = self.delegates(for: task)
             delegates.notifyFirst(.metrics) { delegate in
@@ -246,6 +253,7 @@ final class SessionCore: Sendable {
             guard state.phase != .invalid else { return ([URLSessionTask](), false) }
             let isFirst = state.phase == .open
             state.phase = .finishing
+            if cancels { state.hasCancelled = true }
             return (state.tasks.values.sorted { $0.taskIdentifier < $1.taskIdentifier }, isFirst && state.tasks.isEmpty)
         }
         if isLast { return self.becomeInvalid(session) }

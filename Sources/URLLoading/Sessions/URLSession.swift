@@ -421,21 +421,21 @@ extension URLSession {
     /// Replaces a data task whose connection left HTTP by a stream task with the same identifier. On the session's
     /// executor.
     func becomeStream(_ old: URLSessionDataTask, _ connection: DetachedConnection) {
-        let task = URLSessionStreamTask(old.metadata.withLock { $0 }, of: self)
+        let task = URLSessionStreamTask(old.metadata.withLock { $0.ofSuccessor }, of: self)
         let taskState = ConnectionTaskState(task, of: self, on: connection.loop)
         taskState.stage = .running
         if let record = old.loader?.record { taskState.record = record }
         let driver = StreamConnection(taskState, at: old.currentRequest?.url)
         task.setDriver(driver)
-        self.core.replace(with: task)
-        old.mutate(\.state) { $0.state = .completed }
-        // The new task holds the delegate now. The old task's driver must go because it retains the task.
-        old.metadata.withLock { $0.delegate = nil }
-        old.setDriver(nil)
+        let delegates = self.core.delegates(for: task)
         connection.loop.execute {
             // Before any delegate call for the new task, and before the program can use it.
-            taskState.notifyDelegate(.becameStream) { $0.data?.urlSession(self, dataTask: old, didBecome: task) }
-            driver.adopt(connection)
+            self.core.delegateQueue.add(of: task) {
+                old.becomes(task)
+                delegates.notifyFirst(.becameStream) { $0.data?.urlSession(self, dataTask: old, didBecome: task) }
+            }
+            self.core.replace(with: task)
+            if taskState.stage == .ended { connection.close() } else { driver.adopt(connection) }
         }
     }
 

@@ -287,17 +287,16 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
     /// Continues as a download task with the same identifier.
     func becomeDownload(_ response: URLResponse) {
         guard let old = self.task as? URLSessionDataTask else { return }
-        let new = URLSessionDownloadTask(old.metadata.withLock { $0 }, of: self.session)
+        let new = URLSessionDownloadTask(old.metadata.withLock { $0.ofSuccessor }, of: self.session)
         new.setDriver(self)
         self.task = new
-        self.core.replace(with: new)
-        // The new task holds the delegate from here on.
-        old.metadata.withLock { $0.delegate = nil }
-        let session = self.session
-        self.core.delegateQueue.notify(self.delegates, of: new, .becameDownload) { delegate in
-            delegate.data?.urlSession(session, dataTask: old, didBecome: new)
+        let (session, delegates) = (self.session, self.delegates)
+        self.core.delegateQueue.add(of: new) {
+            old.becomes(new)
+            delegates.notifyFirst(.becameDownload) { $0.data?.urlSession(session, dataTask: old, didBecome: new) }
         }
-        self.startFile(response)
+        self.core.replace(with: new)
+        if self.transfer.isActive { self.startFile(response) }
     }
 
     /// Whether the delegate may answer `becomeStream`, or has done so.
@@ -371,18 +370,20 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
     }
 
     /// Completes the task and makes its last calls: metrics, then completion. Called once, after `stop()`.
-    func notifyEnd(_ error: (any Error)?) {
+    func notifyEnd(_ outcome: (any Error)?) {
         let (task, session, core, record) = (self.task, self.session, self.core, self.record)
         let endedAt = ContinuousInstant.now
         let sink = self.sink
         self.sink = .none
         if case .awaitedData(let handler) = self.consumer, !self.mayNotifyBeforeEnd {
             // No call for a delegate comes before the result, so that need not wait for the delegate queue.
+            let error = outcome ?? task.finalError(nil)
             task.complete(error)
             handler(error == nil ? sink.data : nil, self.response, error)
             return core.delegateQueue.add(of: task) { self.release() }
         }
         core.delegateQueue.add(of: task) {
+            let error = outcome ?? task.finalError(nil)
             if error == nil { self.notifyDownloadFinished(sink) }
             // The delegate has used the file; it must be gone before the completion call.
             if self.consumer.isDelegate { sink.discard() }

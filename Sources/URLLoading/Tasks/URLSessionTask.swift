@@ -102,6 +102,31 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         if error == nil { self.metadata.withLock { $0.progress }?.finish() }
     }
 
+    /// Records that `new` has taken the place of the task, and passes on what the program did to this one meanwhile. On
+    /// the delegate queue, before `new` is given to the delegate.
+    func becomes(_ new: URLSessionTask) {
+        self.metadata.withLock { $0.progress }?.control(new)
+        let last = self.mutate(\.state) { metadata in
+            defer { metadata.state = .completed }
+            return metadata.state
+        }
+        switch last {
+        case .canceling: new.cancel()
+        case .suspended where new.metadata.withLock({ $0.state == .running }): new.suspend()
+        case .running: new.resume()
+        case .suspended, .completed: break
+        }
+        self.metadata.withLock { $0.delegate = nil }
+        // It retains the task.
+        self.setDriver(nil)
+    }
+
+    /// Of a task that was cancelled before its success was reported; `error` for all others.
+    func finalError(_ error: URLError?) -> URLError? {
+        let (discardsResult, url) = self.metadata.withLock { ($0.discardsResult, $0.currentRequest?.url) }
+        return error == nil && discardsResult ? LoadFailure.error(.cancelled, url: url) : error
+    }
+
     /// Unique among the tasks of the session, starting at 1.
     open var taskIdentifier: Int { self.metadata.withLock { $0.identifier } }
 
@@ -240,15 +265,21 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         self.driver?.suspended()
     }
 
-    /// Ends the task with `URLError.cancelled`. Returns immediately: calls already queued may still reach the delegate.
+    /// Ends the task with `URLError.cancelled`, unless its completion was delivered before. Returns immediately: calls
+    /// already queued may still reach the delegate.
     open func cancel() {
-        guard self.beginCancelling() else { return }
+        guard self.beginCancelling(discardingResult: true) else { return }
         self.driver?.cancelled()
     }
 
+    /// - Parameter discardsResult: whether a success that is not delivered yet counts no more.
     /// - Returns: `false` if the task was cancelled or completed before.
-    func beginCancelling() -> Bool {
-        let cancels = self.metadata.withLock { $0.state == .running || $0.state == .suspended }
+    func beginCancelling(discardingResult discardsResult: Bool = false) -> Bool {
+        let cancels = self.metadata.withLock { metadata in
+            guard metadata.state == .running || metadata.state == .suspended else { return false }
+            metadata.discardsResult = discardsResult
+            return true
+        }
         guard cancels else { return false }
         self.mutate(\.state) { if $0.state != .completed { $0.state = .canceling } }
         return true
@@ -284,6 +315,8 @@ struct TaskMetadata {
     var response: URLResponse?
     var error: (any Error)?
     var state = URLSessionTaskState.suspended
+    /// Whether the task was cancelled, and not for its resume data or by a closing handshake.
+    var discardsResult = false
     /// Calls of `suspend` not yet undone by `resume`; a new task has one.
     var suspensions = 1
     var bytesSent: Int64 = 0
@@ -302,6 +335,14 @@ struct TaskMetadata {
     var progress: TaskProgress?
     /// Created when an observable property is first read.
     var observers: PropertyObservers?
+
+    /// That of a task which takes the place of this one: it gets a cancellation by `becomes`.
+    var ofSuccessor: TaskMetadata {
+        var metadata = self
+        if metadata.state == .canceling { metadata.state = .running }
+        metadata.discardsResult = false
+        return metadata
+    }
 
     init(identifier: Int, request: URLRequest?) {
         self.identifier = identifier
@@ -330,10 +371,15 @@ final class TaskProgress: Sendable {
         self.receiving = Progress(totalUnitCount: -1, parent: self.root, pendingUnitCount: sends ? 50 : 100)
         self.root.isCancellable = true
         self.root.isPausable = true
+        self.control(task)
+        self.update(metadata)
+    }
+
+    /// Makes the methods of the progress those of `task`.
+    func control(_ task: URLSessionTask) {
         self.root.cancellationHandler = { [weak task] in task?.cancel() }
         self.root.pausingHandler = { [weak task] in task?.suspend() }
         self.root.resumingHandler = { [weak task] in task?.resume() }
-        self.update(metadata)
     }
 
     /// Must not be called with the task's lock held: handlers of the program may run.

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 import URLLoading
 
@@ -49,6 +50,72 @@ struct ResponseDispositionTests {
         let expected = ["created", "response 200", "became download", "written", "downloaded", "metrics", "complete"]
         #expect(recorder.eventsOfTheTask == expected && notes.completions == 1)
         session.invalidateAndCancel()
+    }
+
+    @Test func taskThatBecameADownloadIsCompleted() async throws {
+        let server = try await WebServer(["/": .head(200, ["Content-Length: 9"]).then(.send([1]), .hang)])
+        let recorder = self.answering(.becomeDownload)
+        let session = URLSession.test(recorder)
+        let task = session.dataTask(with: server.url())
+        let progress = task.progress
+        task.resume()
+        #expect(await recorder.log.has("became download"))
+        #expect(task.state == .completed && task.error == nil && task.delegate == nil)
+        let download = try #require(recorder.notes.download)
+        #expect(download.state == .running && download.progress === progress && !progress.isFinished)
+        #expect(try await session.liveTasks() == [download])
+        // Of the old task no longer.
+        task.cancel()
+        #expect(download.state == .running)
+        progress.cancel()
+        let notes = try await recorder.end()
+        #expect((notes.error as? URLError)?.code == .cancelled && notes.completions == 1)
+        session.finishTasksAndInvalidate()
+        #expect(await recorder.log.has("invalid"))
+    }
+
+    /// What the program does with the data task between its answer and `didBecome`, which brings the other task.
+    @Test(.onlyWithHTTP11, arguments: [URLSession.ResponseDisposition.becomeDownload, .becomeStream], [true, false])
+    func taskThatBecomesAnotherCanBeCancelled(
+        _ disposition: URLSession.ResponseDisposition, _ isForSession: Bool
+    ) async throws {
+        let server = try await WebServer(["/": .head(200, ["Content-Length: 9"]).then(.send([1]), .hang)])
+        let current = Outcome<(URLSession, URLSessionDataTask)>()
+        var policies = Policies()
+        policies.response = { _, answer in
+            answer(disposition)
+            guard let (session, task) = current.now else { return }
+            if isForSession { session.invalidateAndCancel() } else { task.cancel() }
+        }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder)
+        let task = session.dataTask(with: server.url())
+        current.give((session, task))
+        task.resume()
+        let notes = try await recorder.end()
+        #expect((notes.error as? URLError)?.code == .cancelled && notes.completions == 1)
+        session.finishTasksAndInvalidate()
+        #expect(await recorder.log.has("invalid"))
+        #expect(task.state == .completed && recorder.log.names.last == "invalid")
+    }
+
+    @Test func taskThatBecomesADownloadCanBeSuspended() async throws {
+        let server = try await WebServer(["/": .head(200, ["Content-Length: 9"]).then(.send([1]), .hang)])
+        let current = Outcome<URLSessionDataTask>()
+        var policies = Policies()
+        policies.response = { _, answer in
+            answer(.becomeDownload)
+            current.now?.suspend()
+        }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder)
+        let task = session.dataTask(with: server.url())
+        current.give(task)
+        task.resume()
+        #expect(await recorder.log.has("became download"))
+        #expect(recorder.notes.download?.state == .suspended && task.state == .completed)
+        session.invalidateAndCancel()
+        #expect(await recorder.log.has("invalid"))
     }
 
     @Test func responseAfterAnUpgradeCanBecomeAStream() async throws {
@@ -181,5 +248,19 @@ struct ResponseDispositionTests {
         let types = notes.responses.compactMap(\.mimeType)
         #expect(types.suffix(2) == ["text/plain", "text/html"])
         #expect(recorder.log.count("data") >= 2 && notes.completions == 1)
+    }
+
+    /// `countOfBytesReceived` is that of the task: the content of all its parts.
+    @Test func contentOfAllPartsIsCounted() async throws {
+        let text =
+            "--b\r\nContent-Length: 3\r\n\r\none\r\n--b\r\nContent-Length: 5\r\n\r\nthree\r\n--b--\r\n"
+        let server = try await WebServer(["/": .response(200, Self.mixed, text.utf8)])
+        let counts = Mutex<[Int64]>([])
+        var policies = Policies()
+        policies.data = { task, _ in counts.withLock { $0.append(task.countOfBytesReceived) } }
+        let notes = try await DataRecorder(policies).run(server.url())
+        #expect(notes.data == Data("onethree".utf8))
+        #expect(notes.responses.map(\.expectedContentLength).suffix(2) == [3, 5])
+        #expect(counts.withLock { $0 } == [3, 8])
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import SessionTasks
 import Synchronization
 import Testing
 import URLLoading
@@ -128,5 +129,127 @@ struct CancellationTests {
         current.give(task)
         task.resume()
         #expect(try await done.value() && done.count == 1)
+    }
+
+    // MARK: At the moment of success
+
+    /// The whole response has arrived, and the delegate does not know yet.
+    @Test func taskCancelledAfterItsDispositionFails() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let current = Outcome<URLSessionTask>()
+        var policies = Policies()
+        policies.response = { _, answer in
+            answer(.allow)
+            current.now?.cancel()
+        }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder)
+        let task = session.dataTask(with: server.url())
+        current.give(task)
+        task.resume()
+        let notes = try await recorder.end()
+        #expect((notes.error as? URLError)?.code == .cancelled && notes.completions == 1)
+        #expect((task.error as? URLError)?.code == .cancelled && task.state == .completed)
+        session.invalidateAndCancel()
+    }
+
+    @Test func taskCancelledWithItsLastDataFails() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        var policies = Policies()
+        policies.data = { task, data in if data.count == 5 { task.cancel() } }
+        let recorder = DataRecorder(policies)
+        let notes = try await recorder.run(server.url())
+        #expect((notes.error as? URLError)?.code == .cancelled && notes.error?._domain == NSURLErrorDomain)
+        #expect(notes.data == Data("hello".utf8) && notes.completions == 1)
+    }
+
+    @Test func downloadCancelledWithItsLastBytesFails() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        var policies = Policies()
+        policies.written = { task, total in if total == 5 { task.cancel() } }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder)
+        session.downloadTask(with: server.url()).resume()
+        let notes = try await recorder.end()
+        #expect((notes.error as? URLError)?.code == .cancelled && notes.file == nil && notes.completions == 1)
+        session.invalidateAndCancel()
+    }
+
+    /// It is for the program then.
+    @Test func downloadCancelledWithItsFileSucceeds() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let current = Outcome<URLSessionTask>()
+        var policies = Policies()
+        policies.downloaded = { _ in current.now?.cancel() }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder)
+        let task = session.downloadTask(with: server.url())
+        current.give(task)
+        task.resume()
+        let notes = try await recorder.end()
+        #expect(notes.error == nil && notes.fileContent == Data("hello".utf8) && task.state == .completed)
+        session.invalidateAndCancel()
+    }
+
+    /// What was downloaded is never lost: it is in the resume data, or the download has succeeded.
+    @Test func downloadThatIsPausedAtItsEndKeepsItsContent() async throws {
+        let server = try await WebServer(["/": .text("hello", ResumedDownloadTests.good)])
+        let resumeData = Outcome<Data?>()
+        var policies = Policies()
+        policies.written = { task, _ in task.cancel { resumeData.give($0) } }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder)
+        session.downloadTask(with: server.url()).resume()
+        let notes = try await recorder.end()
+        if try await resumeData.value() != nil {
+            #expect((notes.error as? URLError)?.code == .cancelled)
+        } else {
+            #expect(notes.error == nil && notes.fileContent == Data("hello".utf8))
+        }
+        session.invalidateAndCancel()
+    }
+
+    /// The delegate queue is busy while the response arrives.
+    @Test func taskCancelledBeforeItsHandlerIsCalledFails() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        queue.isSuspended = true
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.httpMaximumConnectionsPerHost = 1
+        configuration.urlCache = nil
+        let session = URLSession(configuration: configuration, delegate: nil, delegateQueue: queue)
+        let outcome = Outcome<Loaded>()
+        let task = session.dataTask(with: server.url()) { outcome.give(Loaded(data: $0, response: $1, error: $2)) }
+        task.resume()
+        // On the same connection, after the first.
+        _ = try await session.data(from: server.url())
+        task.cancel()
+        queue.isSuspended = false
+        let loaded = try await outcome.value()
+        #expect(loaded.code == .cancelled && loaded.data == nil && loaded.status == 200)
+        #expect(task.state == .completed && (task.error as? URLError)?.code == .cancelled)
+        session.invalidateAndCancel()
+    }
+
+    @Test func streamCancelledBeforeItsEndIsReportedFails() async throws {
+        let server = try await ConnectionServer { task in
+            _ = try await task.hearAll()
+            task.closeWrite()
+        }
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        queue.isSuspended = true
+        let recorder = ConnectionRecorder()
+        let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: queue)
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        task.closeWrite()
+        let (_, isAtEnd) = try await task.readData(ofMinLength: 1, maxLength: 9, timeout: 0)
+        task.cancel()
+        queue.isSuspended = false
+        let notes = try await recorder.end()
+        #expect(isAtEnd && (notes.error as? URLError)?.code == .cancelled && notes.completions == 1)
+        session.invalidateAndCancel()
     }
 }

@@ -39,6 +39,27 @@ struct BecomingStreamTests {
         session.invalidateAndCancel()
     }
 
+    @Test func progressOfTheTaskIsThatOfTheStream() async throws {
+        let server = try await ConnectionServer { task in
+            _ = try await task.head()
+            try await task.say("HTTP/1.1 101 Yes\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n")
+        }
+        let recorder = ConnectionRecorder()
+        let session = URLSession.test(recorder)
+        let request = URLRequest.to(
+            server.url("/up", scheme: "http"), "GET", ["Upgrade": "echo", "Connection": "Upgrade"])
+        let data = session.dataTask(with: request)
+        let progress = data.progress
+        data.resume()
+        let task = try await recorder.stream.value()
+        #expect(data.state == .completed && task.progress === progress && !progress.isFinished)
+        progress.cancel()
+        let notes = try await recorder.end()
+        #expect((notes.error as? URLError)?.code == .cancelled && notes.completions == 1)
+        session.finishTasksAndInvalidate()
+        #expect(await recorder.log.has("invalid"))
+    }
+
     /// Long after both sides have closed.
     @Test func endOfStreamIsReportedToALateRead() async throws {
         let server = try await ConnectionServer { task in
