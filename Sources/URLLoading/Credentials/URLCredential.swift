@@ -16,7 +16,7 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
     }
 
     enum Content {
-        case password(user: String, password: String)
+        case password(user: String, password: String?)
         case identity(ClientIdentity, certificates: [Any])
         case trust(ServerTrust)
     }
@@ -30,6 +30,13 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
     public init(user: String, password: String, persistence: Persistence) {
         self.content = .password(user: user, password: password)
         self.storedPersistence = persistence
+        super.init()
+    }
+
+    /// The user of a URL without a password, for the program to ask for that.
+    init(user: String) {
+        self.content = .password(user: user, password: nil)
+        self.storedPersistence = .none
         super.init()
     }
 

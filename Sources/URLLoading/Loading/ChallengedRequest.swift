@@ -200,9 +200,18 @@ extension ChallengedRequest {
             return self.ask(challenges, in: space, proposing: known, response, failure, completion)
         }
         let found = self.awaiting { (load: Self, stored: URLCredential?) in
-            load.ask(challenges, in: space, proposing: stored, response, failure, completion)
+            let proposed = load.namedUser(at: url, unlessIn: stored) ?? stored
+            load.ask(challenges, in: space, proposing: proposed, response, failure, completion)
         }
         self.core.findCredential(for: space, of: task, found)
+    }
+
+    /// The user that the URL names without a password, unless it is that of `stored`.
+    private func namedUser(at url: URL, unlessIn stored: URLCredential?) -> URLCredential? {
+        guard !self.isOfProxy, let user = url.user(percentEncoded: false), !user.isEmpty, user != stored?.user else {
+            return nil
+        }
+        return URLCredential(user: user)
     }
 
     /// Asks the delegate about the first challenge.
@@ -256,7 +265,7 @@ extension ChallengedRequest {
         _ proposed: URLCredential?, for challenge: Challenge, at url: URL
     ) -> URLCredential? {
         guard self.credentials.refusals == 0 else { return nil }
-        if let proposed {
+        if let proposed, proposed.hasPassword {
             let refused = self.credentials.refusedPreemptively
             return refused?.user == proposed.user && refused?.password == proposed.password ? nil : proposed
         }

@@ -246,6 +246,31 @@ struct BasicAuthenticationTests {
         session.invalidateAndCancel()
     }
 
+    /// The program asks for the password. A credential of another user is not taken for this one's.
+    @Test(arguments: [true, false]) func userOfAURLWithoutAPasswordIsProposed(_ isAnswered: Bool) async throws {
+        let server = try await Self.server()
+        let url = try #require(URL(string: "http://user@127.0.0.1:\(server.port)/"))
+        let storage = URLCredentialStorage()
+        let space = URLProtectionSpace(
+            host: "127.0.0.1", port: server.port, protocol: "http", realm: "r",
+            authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+        storage.setDefaultCredential(
+            URLCredential(user: "other", password: "passwd", persistence: .forSession), for: space)
+        var policies = Policies()
+        policies.challenge = { challenge, answer in
+            guard isAnswered, let user = challenge.proposedCredential?.user else {
+                return answer(.performDefaultHandling, nil)
+            }
+            answer(.useCredential, URLCredential(user: user, password: "passwd", persistence: .none))
+        }
+        let notes = try await DataRecorder(policies).run(url) { $0.urlCredentialStorage = storage }
+        let proposed = try #require(notes.challenges.first?.proposedCredential)
+        #expect(proposed.user == "user" && !proposed.hasPassword && proposed.persistence == .none)
+        #expect((notes.response as? HTTPURLResponse)?.statusCode == (isAnswered ? 200 : 401) && notes.error == nil)
+        let sent = server.requests.map { $0["Authorization"] }
+        #expect(sent == (isAnswered ? [nil, "Basic dXNlcjpwYXNzd2Q="] : [nil]))
+    }
+
     @Test func credentialOfTheURLIsProposed() async throws {
         let server = try await Self.server()
         let url = try #require(URL(string: "http://user:wrong@127.0.0.1:\(server.port)/"))
