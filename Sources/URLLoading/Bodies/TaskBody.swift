@@ -24,6 +24,14 @@ enum TaskBody {
         if case .none = self { true } else { false }
     }
 
+    /// Whether only the program may know its length.
+    var isStream: Bool {
+        switch self {
+        case .stream, .streamRest: true
+        case .none, .data, .file, .filePart: false
+        }
+    }
+
     /// In bytes; -1 if unknown.
     /// - Parameter request: its Content-Length is the length of a stream.
     func length(for request: URLRequest?) -> Int64 {

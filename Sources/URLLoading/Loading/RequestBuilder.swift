@@ -12,6 +12,8 @@ struct RequestBuilder {
     private let settings: RequestSettings
     /// Whether there is a body; a POST then gets a default Content-Type.
     var hasBody = false
+    /// Whether the program's Content-Length is sent; otherwise the transport sends the length of the body.
+    var keepsContentLength = false
     /// Conditions of a cache validation or a resumed download. They replace fields of the same name.
     var conditionalFields = HTTPFields()
     var authorization: String?
@@ -34,6 +36,7 @@ struct RequestBuilder {
             return defaults
         }
         var fields = (request.allHTTPHeaderFields ?? [:]).map { FieldLine($0.key, $0.value) }
+        if !self.keepsContentLength { fields.removeAll { $0.name.matchesIgnoringCase("Content-Length") } }
         for (name, value) in self.sessionFields { Self.add(name, value, to: &fields) }
         for field in self.conditionalFields { Self.set(field.name.rawName, field.value, in: &fields) }
         if let authorization { Self.set("Authorization", authorization, in: &fields) }

@@ -61,6 +61,19 @@ struct RequestFieldTests {
         session.invalidateAndCancel()
     }
 
+    /// As on other platforms: programs count characters where they mean bytes.
+    @Test(arguments: [("PUT", "grüße"), ("POST", "a"), ("GET", nil)])
+    func lengthOfTheBodyReplacesTheFieldOfTheProgram(_ method: String, _ body: String?) async throws {
+        let server = try await WebServer(["/": .text("ok")])
+        let session = URLSession.test()
+        let loaded = try await session.load(.to(server.url(), method, ["content-length": "5"], body: body))
+        #expect(loaded.text == "ok" && loaded.error == nil)
+        let sent = try #require(server.requests.first)
+        #expect(sent.values("Content-Length") == (body.map { ["\($0.utf8.count)"] } ?? []))
+        #expect(sent.text == body ?? "")
+        session.invalidateAndCancel()
+    }
+
     @Test func urlWithoutAPathRequestsTheRoot() async throws {
         let server = try await WebServer(["/": .text("root")])
         let session = URLSession.test()
