@@ -185,7 +185,8 @@ package enum CacheDecision: Equatable, Sendable {
     /// RFC 9111 §4.2 and §5.2.1: the request may require more than freshness, or accept staleness.
     private static func isFreshEnough(_ entry: CacheEntry, for request: CacheControl, now: HTTPDate) -> Bool {
         let age = entry.age(at: now)
-        if let maxAge = request.maxAge, age > maxAge { return false }
+        // 0 asks for a validation, also within the second in which the response was stored: so browsers mean it.
+        if let maxAge = request.maxAge, maxAge == 0 || age > maxAge { return false }
         let staleness = age - entry.lifetime
         if let minFresh = request.minFresh { return -staleness >= minFresh && staleness < 0 }
         if staleness < 0 { return true }

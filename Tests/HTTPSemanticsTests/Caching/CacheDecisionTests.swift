@@ -54,7 +54,7 @@ struct CacheDecisionTests {
             ("max-age=10", 10, true), ("max-age=10", 11, false), ("min-fresh=20", 40, true),
             ("min-fresh=20", 41, false),
             ("max-stale", 1000, true), ("max-stale=10", 70, true), ("max-stale=10", 71, false), ("no-cache", 0, false),
-            ("max-age=0", 1, false), ("only-if-cached", 10, true),
+            ("max-age=0", 1, false), ("max-age=0", 0, false), ("only-if-cached", 10, true),
         ] as [(String, Int64, Bool)])
     func requestDirectivesAreObeyed(_ control: String, _ after: Int64, _ usesStored: Bool) {
         let decision = self.decide(Self.tagged, request: [.cacheControl: control], after: after)
