@@ -224,6 +224,11 @@ static inline int sluice_error_is_no_tls(void) {
     }
 }
 
+// The system's text of an error in the queue; NULL for one of OpenSSL.
+static inline const char *sluice_system_error_text(unsigned long code) {
+    return ERR_SYSTEM_ERROR(code) ? strerror((int)(code & ERR_SYSTEM_MASK)) : NULL;
+}
+
 static inline int sluice_bio_flush(BIO *bio) {
     return (int)BIO_flush(bio);
 }

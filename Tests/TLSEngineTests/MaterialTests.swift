@@ -85,7 +85,9 @@ struct MaterialTests {
         }
         #expect(error?.kind == .unreadableCredentials)
         #expect(error?.file == "/nowhere/cert.pem")
-        #expect(error?.description.contains("No such file or directory") == true)
+        #expect(error?.description == "/nowhere/cert.pem: cannot be opened: No such file or directory")
+        let folder = #expect(throws: TLSFailure.self) { try TLSIdentity(certificateFile: "/tmp", keyFile: "/tmp") }
+        #expect(folder?.description == "/tmp: contains no certificate: Is a directory")
         var client = TLSConfiguration.client()
         client.trust = .only([.file("/nowhere/ca.pem")])
         let trust = #expect(throws: TLSFailure.self) { try TLSContext(client) }

@@ -11,14 +11,19 @@ enum ErrorQueue {
     /// Whether the oldest error says that the input is not a TLS record.
     static var indicatesNotTLS: Bool { sluice_error_is_no_tls() == 1 }
 
-    /// Removes all errors from the queue and returns their texts, the oldest first.
+    /// Removes all errors from the queue and returns their texts, the oldest first; if there is one of the system, its
+    /// text alone, since the others only follow from it.
     static func takeReasons() -> [String] {
         var reasons: [String] = []
+        var systemError: String?
         while true {
             var data: UnsafePointer<CChar>?
             var flags: Int32 = 0
             let code = unsafe ERR_get_error_all(nil, nil, nil, &data, &flags)
-            guard code != 0 else { return reasons }
+            guard code != 0 else { return systemError.map { [$0] } ?? reasons }
+            if systemError == nil {
+                systemError = unsafe sluice_system_error_text(code).map { unsafe String(cString: $0) }
+            }
             var text = Self.text(of: code)
             if flags & ERR_TXT_STRING != 0, let data = unsafe data, unsafe data.pointee != 0 {
                 unsafe text += " (\(String(cString: data)))"
