@@ -256,5 +256,7 @@ public enum KeyLog: Sendable {
     /// Called on the connection's thread with one line, without its newline.
     case lines(@Sendable (String) -> Void)
     /// Appends lines to the file at this path; creates it if it is missing.
-    case file(String)
+    ///
+    /// `failed` is called once, on a connection's thread, when a line cannot be written; the connection goes on.
+    case file(String, failed: (@Sendable () -> Void)? = nil)
 }

@@ -248,6 +248,27 @@ struct ContextTests {
         #expect(mode?.intValue == 0o600)
     }
 
+    @Test func keyLogThatCannotBeWrittenIsReportedOnceAndConnectionsGoOn() async {
+        await #expect(processExitsWith: .success) {
+            let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
+            defer { try? FileManager.default.removeItem(atPath: path) }
+            // Limits the size of files, as a full disk does.
+            signal(SIGXFSZ, SIG_IGN)
+            var limit = rlimit(rlim_cur: 1, rlim_max: 1)
+            try #require(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
+            let reports = Lines()
+            var client = try Fixture.client()
+            client.keyLog = .file(path) { reports.add("failed") }
+            let context = try TLSContext(client)
+            for _ in 0..<2 {
+                let pair = try SecurePair(client: context, server: TLSContext(Fixture.server(.tls13)))
+                pair.run()
+                try #require(pair.client.metadata?.version == .tls13)
+            }
+            try #require(reports.all == ["failed"])
+        }
+    }
+
     private final class Lines: Sendable {
         private let lines = Mutex<[String]>([])
         var all: [String] { self.lines.withLock { $0 } }

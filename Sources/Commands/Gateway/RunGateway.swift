@@ -241,7 +241,7 @@ private struct GatewayStart {
         try await GatewaySignals.observe(on: loops[0], handler)
         self.gateway = try Gateway(
             loops: loops, log: log, configuration: configuration, passedSockets: passed, version: Version.text)
-        let plan = try GatewayPlan(configuration)
+        let plan = try GatewayPlan(configuration, log: log)
         if source.requiresTarget {
             for route in plan.routes {
                 let reasons = await ReachabilityCheck.reasons(route, on: loops[0])

@@ -48,7 +48,7 @@ package final class Gateway: Sendable {
         self.passedSockets = passedSockets
         let control = configuration.control
         var cluster: RoomCluster?
-        if let settings = configuration.cluster { cluster = try RoomCluster(settings) }
+        if let settings = configuration.cluster { cluster = try RoomCluster(settings, log: log) }
         cluster?.report = { isAway, text in log.redis(isAway: isAway, text) }
         let shared = GatewayShared(
             log: log,
@@ -131,7 +131,7 @@ package final class Gateway: Sendable {
     /// - Throws: `GatewayPlanError`; nothing is changed then.
     package func reload(_ configuration: Configuration) async throws(GatewayPlanError) {
         let former = self.state.withLock { $0.plan }
-        let plan = try GatewayPlan(configuration, former: former)
+        let plan = try GatewayPlan(configuration, former: former, log: self.shared.log)
         var opened: [(ListenerPlan, [Descriptor])] = []
         let kept = plan.listeners.filter { listener in
             let before = former?.listener(named: listener.configuration.name)?.configuration.address

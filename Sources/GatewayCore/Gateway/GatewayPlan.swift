@@ -17,9 +17,11 @@ package struct GatewayPlan: Sendable {
     /// - Parameter former: the running plan. Upstreams and TLS contexts whose settings did not change are taken over,
     ///   with their state (ejected endpoints, sessions); certificates are always read again.
     /// - Parameter responders: answer plain HTTP on the routes of these names, instead of those of their targets.
+    /// - Parameter log: of the gateway that runs it.
     /// - Throws: the first error; nothing was changed then.
     package init(
-        _ configuration: Configuration, former: GatewayPlan? = nil, responders: [String: any HTTPResponder] = [:]
+        _ configuration: Configuration, former: GatewayPlan? = nil, responders: [String: any HTTPResponder] = [:],
+        log: TunnelLog? = nil
     ) throws(GatewayPlanError) {
         self.configuration = configuration
         let tokenSources = try Self.tokenSources(configuration, former: former)
@@ -32,14 +34,14 @@ package struct GatewayPlan: Sendable {
             var upstream: UpstreamPlan?
             if let wanted = configuration.upstream(of: route) {
                 upstream = upstreams[wanted.name]
-                if upstream == nil { upstream = try Self.upstream(wanted, former: former) }
+                if upstream == nil { upstream = try Self.upstream(wanted, former: former, log) }
                 upstreams[wanted.name] = upstream
             }
             routes[route.name] = try Self.route(route, upstream, source, responder: responders[route.name])
         }
         var listeners: [ListenerPlan] = []
         for listener in configuration.listeners {
-            listeners.append(try Self.listener(listener, configuration, routes, former: former))
+            listeners.append(try Self.listener(listener, configuration, routes, log))
         }
         self.listeners = listeners
     }
@@ -75,7 +77,7 @@ package struct GatewayPlan: Sendable {
     }
 
     private static func upstream(
-        _ upstream: UpstreamConfiguration, former: GatewayPlan?
+        _ upstream: UpstreamConfiguration, former: GatewayPlan?, _ log: TunnelLog?
     ) throws(GatewayPlanError) -> UpstreamPlan {
         if let kept = former?.upstream(like: upstream) { return kept }
         do throws(GatewayPlanError) {
@@ -83,7 +85,7 @@ package struct GatewayPlan: Sendable {
             let context =
                 usesTLS
                 ? try TLSMaterial.context(
-                    TLSMaterial.configuration(upstream.tls, speaksWebSocket: upstream.speaksWebSocket)) : nil
+                    TLSMaterial.configuration(upstream.tls, speaksWebSocket: upstream.speaksWebSocket, log: log)) : nil
             let proxy = try upstream.proxy.map { (proxy) throws(GatewayPlanError) in try ProxyMaterial.server(proxy) }
             return UpstreamPlan(
                 upstream, context: context, proxy: proxy,
@@ -95,7 +97,7 @@ package struct GatewayPlan: Sendable {
 
     private static func listener(
         _ listener: ListenerConfiguration, _ configuration: Configuration, _ routes: [String: RoutePlan],
-        former: GatewayPlan?
+        _ log: TunnelLog?
     ) throws(GatewayPlanError) -> ListenerPlan {
         let served = configuration.routes.filter { configuration.serves($0, on: listener) }.compactMap {
             routes[$0.name]
@@ -103,7 +105,7 @@ package struct GatewayPlan: Sendable {
         let context: TLSContext?
         do throws(GatewayPlanError) {
             context = try listener.tls.map { (settings) throws(GatewayPlanError) in
-                try TLSMaterial.context(TLSMaterial.configuration(settings))
+                try TLSMaterial.context(TLSMaterial.configuration(settings, log: log))
             }
         } catch {
             throw error.located(at: .listener(listener.name))

@@ -39,9 +39,9 @@ package struct RoomCluster: Sendable {
     }
 
     /// - Throws: if a file cannot be read or used.
-    package init(_ settings: ClusterSettings) throws(GatewayPlanError) {
+    package init(_ settings: ClusterSettings, log: TunnelLog? = nil) throws(GatewayPlanError) {
         do throws(GatewayPlanError) {
-            let tls = try TLSMaterial.configuration(settings.tls, speaksWebSocket: false)
+            let tls = try TLSMaterial.configuration(settings.tls, speaksWebSocket: false, log: log)
             var client = RedisClientSettings()
             if settings.redis.address.usesTLS { client.secure = try TLSMaterial.context(tls) }
             client.serverName = settings.tls.serverName

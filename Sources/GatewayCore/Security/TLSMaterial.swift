@@ -7,7 +7,10 @@ package enum TLSMaterial {
     private static let passwordFileLimit = 4096
 
     /// A listener's side.
-    package static func configuration(_ settings: ServerTLSSettings) throws(GatewayPlanError) -> TLSConfiguration {
+    /// - Parameter log: gets a warning when the key log cannot be written.
+    package static func configuration(
+        _ settings: ServerTLSSettings, log: TunnelLog? = nil
+    ) throws(GatewayPlanError) -> TLSConfiguration {
         var identities: [TLSIdentity] = []
         for files in settings.certificates { identities.append(try Self.identity(files)) }
         var configuration = TLSConfiguration.server(identities)
@@ -19,14 +22,15 @@ package enum TLSMaterial {
             configuration.peerVerification = settings.clientAuthentication == .require ? .required : .optional
             configuration.revocation = Self.revocation(settings.clientRevocationLists)
         }
-        configuration.keyLog = settings.keyLog.map { .file($0) }
+        configuration.keyLog = settings.keyLog.map { Self.keyLog($0, log) }
         return configuration
     }
 
     /// An upstream's side.
-    package static func configuration(_ settings: ClientTLSSettings, speaksWebSocket: Bool) throws(GatewayPlanError)
-        -> TLSConfiguration
-    {
+    /// - Parameter log: gets a warning when the key log cannot be written.
+    package static func configuration(
+        _ settings: ClientTLSSettings, speaksWebSocket: Bool, log: TunnelLog? = nil
+    ) throws(GatewayPlanError) -> TLSConfiguration {
         var configuration = TLSConfiguration.client()
         configuration.minimumVersion = settings.minimumVersion.version
         configuration.applicationProtocols = settings.alpn.isEmpty && speaksWebSocket ? ["http/1.1"] : settings.alpn
@@ -35,8 +39,14 @@ package enum TLSMaterial {
         if let files = settings.identity { configuration.identities = [try Self.identity(files)] }
         configuration.pins = Set(settings.pins.compactMap { TLSEngine.PublicKeyPin(digest: $0.digest) })
         if !settings.verifies { configuration.peerVerification = .none }
-        configuration.keyLog = settings.keyLog.map { .file($0) }
+        configuration.keyLog = settings.keyLog.map { Self.keyLog($0, log) }
         return configuration
+    }
+
+    private static func keyLog(_ path: String, _ log: TunnelLog?) -> KeyLog {
+        .file(path) {
+            log?.log("\(path): the key log cannot be written, and lacks secrets from now on", level: .warning)
+        }
     }
 
     private static func revocation(_ lists: [String]) -> RevocationChecking {
