@@ -301,7 +301,8 @@ let package = Package(
         .testTarget(
             name: "TransferDaemonTests",
             dependencies: [
-                "BackgroundTransfers", "ByteKernels", "SQLiteStorage", "TestSupport", "TransferDaemon",
+                "BackgroundTransfers", "ByteKernels", "SQLiteStorage", "StreamTransport", "TestSupport",
+                "TransferDaemon",
             ],
             swiftSettings: house),
         .testTarget(

@@ -1,8 +1,11 @@
 #ifndef SLUICE_CSQLITE_H
 #define SLUICE_CSQLITE_H
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 // The part of SQLite 3 that the journal of background transfers uses. Declared here, because the library is opened when the
 // daemon starts: neither building nor running anything else requires it.
@@ -36,6 +39,15 @@ enum {
     // SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_NOFOLLOW
     SLUICE_SQLITE_OPEN_FLAGS = 0x2 | 0x4 | 0x10000 | 0x1000000,
 };
+
+// Creates the file of a database if it is missing, and lets nobody but its owner read it: SQLite gives new files of its log the
+// same mode. A file that exists is not opened, as closing it would release the locks of this process.
+static inline void sluice_sqlite_make_private(const char *path) {
+    int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (descriptor >= 0) close(descriptor);
+    struct stat found;
+    if (lstat(path, &found) == 0 && S_ISREG(found.st_mode) && (found.st_mode & 077) != 0) chmod(path, found.st_mode & 0700);
+}
 
 // SQLITE_TRANSIENT: SQLite copies the bytes before the call returns.
 static inline int sluice_sqlite_bind_copy(

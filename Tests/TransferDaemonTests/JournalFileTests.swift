@@ -206,6 +206,25 @@ struct JournalFileTests {
             TransferSchedule(journal, conditions: MachineConditions(), now: now).starts.map(\.identifier) == [2])
     }
 
+    @Test(arguments: [false, true])
+    func onlyItsOwnerCanReadTheFiles(_ wasReadable: Bool) throws {
+        defer { self.removeFolder() }
+        if wasReadable {
+            try #require(
+                FileManager.default.createFile(atPath: self.path, contents: nil, attributes: [.posixPermissions: 0o644])
+            )
+        }
+        let file = try JournalFile(self.path)
+        try file.write(Self.rows)
+        let names = try FileManager.default.contentsOfDirectory(atPath: self.folder).sorted()
+        #expect(names == ["transfers.sqlite", "transfers.sqlite-shm", "transfers.sqlite-wal"])
+        for name in names {
+            let mode = try FileManager.default.attributesOfItem(atPath: "\(self.folder)/\(name)")[.posixPermissions]
+            #expect((mode as? NSNumber)?.intValue == 0o600, "\(name)")
+        }
+        _ = try file.read()
+    }
+
     @Test func missingLibraryNamesItsPackage() throws {
         defer { self.removeFolder() }
         do {

@@ -17,7 +17,7 @@ package final class SQLiteDatabase {
     /// Prepared statements by their text: those of the program's few constant strings.
     private var statements: [String: Statement] = [:]
 
-    /// Opens or creates the file, with mode 0600 less the process's umask.
+    /// Opens or creates the file, which only its owner can read.
     /// - Throws: where the library is missing, or the file cannot be used.
     package init(_ path: String, library: String = SQLiteDatabase.standardLibrary) throws(SQLiteFailure) {
         var functions = sluice_sqlite_functions()
@@ -27,6 +27,7 @@ package final class SQLiteDatabase {
                 "SQLite cannot be used: \(function.isEmpty ? library : function) is missing; install the package libsqlite3-0"
             )
         }
+        unsafe sluice_sqlite_make_private(path)
         var database: OpaquePointer?
         let status = unsafe functions.open(path, &database, Int32(SLUICE_SQLITE_OPEN_FLAGS), nil)
         guard status == Int32(SLUICE_SQLITE_OK), let database = unsafe database else {
