@@ -174,6 +174,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log", condition: gateway),
                 .product(name: "CoreMetrics", package: "swift-metrics", condition: gateway),
                 .product(name: "NIOCore", package: "swift-nio", condition: gateway),
+                .product(name: "NIOExtras", package: "swift-nio-extras", condition: gateway),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: gateway),
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: gateway),
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras", condition: gateway),

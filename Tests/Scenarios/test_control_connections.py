@@ -320,6 +320,24 @@ def test_a_unix_socket_is_accessible_to_its_owner_only(serve, tmp_path):
     assert not path.exists()
 
 
+def test_a_control_plane_keeps_the_unix_socket_of_its_successor(sluice, tmp_path):
+    path = tmp_path / "control.sock"
+
+    def start():
+        file = configuration.write(
+            tmp_path / "sluice.yaml", [configuration.listener("web", "ws://127.0.0.1:0")],
+            [configuration.route("echo", "echo", path="/echo")], control={"address": f"unix://{path}"})
+        return sluice("serve", "--config", file)
+
+    before = start()
+    path.unlink()
+    after = start()
+    assert before.stop() == 0
+    assert Control.of(after).list() == []
+    assert after.stop() == 0
+    assert not path.exists()
+
+
 def test_an_address_beyond_loopback_is_refused(sluice, tmp_path):
     file = configuration.write(
         tmp_path / "sluice.yaml", [configuration.listener("web", "ws://127.0.0.1:0")],

@@ -2,7 +2,6 @@ import Foundation
 import GatewayConfiguration
 import GatewayCore
 import HTTPTypes
-import HummingbirdCore
 import Logging
 import NIOCore
 import NIOPosix
@@ -23,6 +22,8 @@ package final class ControlServer: Sendable {
     private struct RunningServer {
         let group: ServiceGroup
         let task: Task<Void, Never>
+        /// That of its Unix socket.
+        let socketFile: SocketFile?
     }
 
     private let context: ControlContext
@@ -82,29 +83,52 @@ package final class ControlServer: Sendable {
     /// - Throws: `GatewayPlanError` if it cannot listen there.
     package func start() async throws(GatewayPlanError) -> String {
         guard let address = self.settings.address else { throw GatewayPlanError(.noAddress, at: .control()) }
-        let tlsContext = try Self.makeTLSContext(self.settings)
+        let tlsContext = try self.makeTLSContext(self.settings)
         self.tlsContext.withLock { $0 = tlsContext }
-        try self.checkFree(address)
+        let descriptor = try self.bind(address)
+        // Before the first request, so that lists are complete.
         await self.startBackgroundTransfers()
         self.running.withLock { $0 = [] }
-        let own = ListenAddress(try await self.listen(at: address))
+        let own = ListenAddress(try await self.serve(descriptor, at: address))
         await self.context.configuration.follow { [weak self] configuration throws(GatewayPlanError) in
             try self?.prepare(configuration, at: own) ?? {}
         }
         return self.url(own)
     }
 
-    /// Starts a server.
+    private var system: any StreamTransport.System { self.webSocketLoops.loops[0].system }
+
+    private func bind(_ address: ControlSettings.Address) throws(GatewayPlanError) -> Descriptor {
+        var options = ListenOptions()
+        options.dualStack = true
+        let target: StreamTransport.SocketAddress
+        switch address {
+        case .tcp(let ip, let port): target = StreamTransport.SocketAddress(ip, port: port)
+        case .unix(let path, let mode):
+            options.mode = mode
+            target = .unix(path: path)
+        }
+        do throws(SystemError) {
+            return try self.system.listen(target, options: options).get()
+        } catch {
+            let listener = error == .addressInUse ? self.listener(at: address) : nil
+            throw GatewayPlanError(
+                listener.map { .otherListener($0) } ?? .init(listening: error), at: .control(at: address))
+        }
+    }
+
+    /// Starts a server on a listening socket.
     /// - Returns: where it listens.
-    private func listen(
-        at address: ControlSettings.Address
+    private func serve(
+        _ descriptor: Descriptor, at address: ControlSettings.Address
     ) async throws(GatewayPlanError) -> ControlSettings.Address {
-        let (outcomes, continuation) = AsyncStream.makeStream(
-            of: Result<ControlSettings.Address, GatewayPlanError>.self)
-        let server = self.server(at: address) { [weak self] channel in
-            let bound = address.resolvingPort(UInt16(clamping: channel.localAddress?.port ?? 0))
-            await self?.watch(channel, at: bound)
-            continuation.yield(.success(bound))
+        let bound = address.resolvingPort(self.system.localAddress(descriptor)?.port ?? 0)
+        let socketFile: SocketFile? =
+            if case .unix(let path, _) = address { self.system.socketFile(at: path) } else { nil }
+        let (outcomes, continuation) = AsyncStream.makeStream(of: Result<Void, GatewayPlanError>.self)
+        let server = self.server(on: descriptor, isSocketFile: address.isSocketFile) { [weak self] listener in
+            listener.closeFuture.whenComplete { [weak self] _ in self?.listenerClosed(at: bound) }
+            continuation.yield(.success(()))
         }
         var configuration = ServiceGroupConfiguration(services: [server], logger: self.context.logger)
         configuration.maximumGracefulShutdownDuration = Self.shutdownTimeout
@@ -113,33 +137,28 @@ package final class ControlServer: Sendable {
             do {
                 try await group.run()
             } catch {
-                continuation.yield(
-                    .failure(GatewayPlanError(self.cause(error, at: address), at: .control(at: address))))
+                continuation.yield(.failure(GatewayPlanError(.server("\(error)"), at: .control(at: address))))
             }
             continuation.finish()
             self.running.withLock { $0?.removeAll { $0.group === group } }
         }
+        let next = RunningServer(group: group, task: task, socketFile: socketFile)
         let isWanted = self.running.withLock { running in
-            running?.append(RunningServer(group: group, task: task))
+            running?.append(next)
             return running != nil
         }
-        if !isWanted { await group.triggerGracefulShutdown() }
+        if !isWanted { await self.stop(next) }
         for await outcome in outcomes {
-            let bound = try outcome.get()
-            if case .unix(let path, let mode) = address {
-                _ = self.context.gateway.loops.first?.system.setMode(mode, ofSocketFile: path)
-            }
+            try outcome.get()
             return bound
         }
         throw GatewayPlanError(.server("the server stopped at once"), at: .control(at: address))
     }
 
-    private func watch(_ listener: any Channel, at address: ControlSettings.Address) async {
-        let log = self.log
-        try? await listener.eventLoop.submit {
-            try listener.pipeline.syncOperations.addHandler(AcceptGate(.process, log: log), position: .first)
-        }.get()
-        listener.closeFuture.whenComplete { [weak self] _ in self?.listenerClosed(at: address) }
+    /// Accepts nothing more. The file is removed before, as a successor may replace it as soon as nothing listens.
+    private func stop(_ server: RunningServer) async {
+        server.socketFile.map { self.system.remove($0) }
+        await server.group.triggerGracefulShutdown()
     }
 
     /// The HTTP server closes its listener after most errors of accept(2), although they concern one connection.
@@ -153,7 +172,7 @@ package final class ControlServer: Sendable {
         var hasLogged = false
         while self.running.withLock({ $0 != nil }) {
             do throws(GatewayPlanError) {
-                _ = try await self.listen(at: address)
+                _ = try await self.serve(try self.bind(address), at: address)
                 return self.log.log("the control plane listens again")
             } catch {
                 if !hasLogged { self.log.log("\(error)", level: .warning) }
@@ -163,7 +182,6 @@ package final class ControlServer: Sendable {
         }
     }
 
-    /// Before the first request, so that lists are complete.
     private func startBackgroundTransfers() async {
         let (settings, log, context) = (self.settings, self.log, self.context)
         guard let name = settings.transfers.background else { return }
@@ -175,29 +193,6 @@ package final class ControlServer: Sendable {
 
     private static func logBackground(_ error: URLError, _ log: TunnelLog) {
         log.log("background transfers: \(error.localizedDescription)", level: .warning)
-    }
-
-    /// Without NIO's own text, which names the system call and its arguments.
-    private func cause(_ error: any Error, at address: ControlSettings.Address) -> GatewayPlanError.Cause {
-        if error is UnixDomainSocketPathWrongType { return .otherFile }
-        guard let error = error as? IOError else { return .server("\(error)") }
-        // A link that leads nowhere: the HTTP server removes a socket that no process serves.
-        if case .unix(let path, _) = address, SystemError(error.errnoCode) == .addressInUse,
-            !SocketFile.isServed(path)
-        {
-            return .otherFile
-        }
-        if SystemError(error.errnoCode) == .addressInUse, let listener = self.listener(at: address) {
-            return .otherListener(listener)
-        }
-        return GatewayPlanError.Cause(listening: SystemError(error.errnoCode))
-    }
-
-    /// Checks that no process listens on the socket file, since the HTTP server would replace it.
-    private func checkFree(_ address: ControlSettings.Address) throws(GatewayPlanError) {
-        guard case .unix(let path, _) = address, SocketFile.isServed(path) else { return }
-        let cause = self.listener(at: address).map { GatewayPlanError.Cause.otherListener($0) } ?? .otherProcessListens
-        throw GatewayPlanError(cause, at: .control(at: address))
     }
 
     /// The name of the gateway's listener that has the address.
@@ -216,10 +211,10 @@ package final class ControlServer: Sendable {
         throw GatewayPlanError(.controlPlaneListens, at: .listener(listener.name, at: listener.address))
     }
 
-    private static func makeTLSContext(_ settings: ControlSettings) throws(GatewayPlanError) -> TLSContext? {
+    private func makeTLSContext(_ settings: ControlSettings) throws(GatewayPlanError) -> TLSContext? {
         guard let tls = settings.tls else { return nil }
         do throws(GatewayPlanError) {
-            var configuration = try TLSMaterial.configuration(tls)
+            var configuration = try TLSMaterial.configuration(tls, log: self.log)
             if configuration.applicationProtocols.isEmpty { configuration.applicationProtocols = ["http/1.1"] }
             return try TLSMaterial.context(configuration)
         } catch {
@@ -237,7 +232,7 @@ package final class ControlServer: Sendable {
         let settings = configuration.control
         let former = self.context.access.current.settings
         let next = former.reloaded(with: settings)
-        let tlsContext = try Self.makeTLSContext(next)
+        let tlsContext = try self.makeTLSContext(next)
         return {
             self.tlsContext.withLock { $0 = tlsContext }
             self.table.change {
@@ -255,13 +250,8 @@ package final class ControlServer: Sendable {
     }
 
     private func server(
-        at address: ControlSettings.Address, _ listening: @escaping @Sendable (any Channel) async -> Void
-    ) -> Server<ControlChannel> {
-        let bindAddress: BindAddress =
-            switch address {
-            case .tcp(let ip, let port): .hostname("\(ip)", port: Int(port))
-            case .unix(let path, _): .unixDomainSocket(path: path)
-            }
+        on descriptor: Descriptor, isSocketFile: Bool, _ began: @escaping @Sendable (any Channel) -> Void
+    ) -> ControlListener {
         let responder = ControlResponder(
             table: OperationTable.make(self.context), access: self.context.access,
             apiKeys: { [context = self.context] in context.hub.currentSettings.apiKeys },
@@ -269,13 +259,12 @@ package final class ControlServer: Sendable {
             clock: { [context = self.context] in context.now },
             longRunning: LongRunningRequests(registry: self.context.operations), logger: self.context.logger)
         self.context.serveNodes(responder)
-        return Server(
-            childChannelSetup: ControlChannel(
-                tlsContext: { [weak self] in self?.tlsContext.withLock { $0 } }, isSocketFile: address.isSocketFile,
-                table: self.table,
-                responder: { try await responder.handle($0, $1, on: $2) }),
-            configuration: ServerConfiguration(address: bindAddress), onServerRunning: listening,
-            eventLoopGroup: self.eventLoops, logger: self.context.logger)
+        let connections = ControlChannel(
+            tlsContext: { [weak self] in self?.tlsContext.withLock { $0 } }, isSocketFile: isSocketFile,
+            table: self.table, responder: { try await responder.handle($0, $1, on: $2) })
+        return ControlListener(
+            descriptor: descriptor, connections: connections, eventLoops: self.eventLoops, log: self.log,
+            logger: self.context.logger, began: began)
     }
 
     private func url(_ address: ListenAddress) -> String {
@@ -291,7 +280,7 @@ package final class ControlServer: Sendable {
         self.context.gateway.eventLog?.close()
         self.context.stopServingNodes()
         self.context.stopping.occur()
-        for server in running { await server.group.triggerGracefulShutdown() }
+        for server in running { await self.stop(server) }
         for server in running { await server.task.value }
         await self.context.transfers.stop(within: Self.shutdownTimeout)
         self.context.operations.stop()
