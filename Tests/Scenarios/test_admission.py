@@ -11,6 +11,7 @@ from support import websocket
 from support.configured import Configured
 from support.configuration import listener as listening, route, upstream
 from support.deadlines import eventually, seconds
+from support.events import Events
 from support.websocket import CLOSE, PING, PONG, Wire, parse_head, request
 
 LISTENERS = [listening("web", "ws://127.0.0.1:0"), listening("raw", "tcp://127.0.0.1:0", route="raw")]
@@ -68,6 +69,22 @@ def test_client_of_another_address_is_refused_and_counted(sluice, tmp_path, keys
     eventually(lambda: counter(one, "client-address") == 2, "the counter of the refusals")
 
 
+@pytest.mark.parametrize("plain_and_tls", [False, True])
+def test_client_of_a_denied_address_gets_no_tls_handshake(sluice, authority, server_certificate, tmp_path, plain_and_tls):
+    certificate, key = map(str, server_certificate)
+    one = Configured(sluice, tmp_path, [listening(
+        "web", "wss://127.0.0.1:0", tls={"certificate": certificate, "key": key}, deny_clients=["127.0.0.3"],
+        **({"plain_and_tls": True} if plain_and_tls else {}))], ROUTES[:1])
+    for source in ("127.0.0.2", "127.0.0.3"):
+        try:
+            with Wire.connect(one.gateway.address(), tls=authority.client_context(), source=source) as wire:
+                wire.send(request("/echo"))
+                assert (source, parse_head(wire.receive_head()).status) == ("127.0.0.2", 101)
+        except ConnectionResetError:
+            assert source == "127.0.0.3"
+    assert "gateway/accepting/client-address" in one.gateway.wait_log("connection closed.*client=127.0.0.3")
+
+
 def test_client_that_a_reload_denies_is_refused_on_its_open_connection(sluice, tmp_path):
     one = Configured(sluice, tmp_path, LISTENERS[:1], [route("page", "page", path="/")])
     connection = http.client.HTTPConnection(*one.gateway.address(), timeout=seconds(20))
@@ -79,8 +96,10 @@ def test_client_that_a_reload_denies_is_refused_on_its_open_connection(sluice, t
     one.gateway.signal(signal.SIGHUP)
     one.gateway.wait_log("reloaded")
     assert connection.sock is open_socket
-    connection.request("GET", "/")
-    assert connection.getresponse().status == 403
+    with Events(one.control, "/v1/events") as events:
+        connection.request("GET", "/")
+        assert connection.getresponse().status == 403
+        events.wait_type("limitHit", listener="web", reason="client-address")
     connection.close()
 
 

@@ -161,8 +161,8 @@ package struct ListenerLimits: Sendable, Equatable {
         .list(
             "allow-clients", \.allowedClients, .addressBlock, default: "all", example: "[192.0.2.0/24, 2001:db8::/32]",
             """
-            Addresses of clients that may connect, at least one. WebSocket requests of others get 403, before their \
-            route is looked for, and raw connections are reset. A client on a Unix socket counts as loopback; a trusted \
+            Addresses of clients that may connect, at least one. Requests of others in plaintext get 403, before their \
+            route is looked for; their raw connections, and those that begin TLS, are reset before a handshake. A client on a Unix socket counts as loopback; a trusted \
             PROXY header names the client.
             """),
         .list(

@@ -104,6 +104,7 @@ final class HTTPConnection {
         guard self.plan.configuration.limits.allows(self.context.client) else {
             let refusal = AdmissionRefusal.clientAddress
             self.gateway.shared.counters.count(refusal.rawValue)
+            self.gateway.shared.eventLog?.limitHit(refusal.rawValue, listener: self.plan.configuration.name)
             return self.refuse(refusal.handshakeRefusal, isHead: head.method == "HEAD")
         }
         do throws(HandshakeRefusal) {

@@ -65,6 +65,7 @@ final class InboundConnection {
         case .beginTLS: self.enterHandshakeQueue()
         case .readRequest: self.readRequest()
         case .handOver: self.handOver()
+        case .reset: self.end(.gateway, .refusedAdmission(.clientAddress), in: .accepting, reset: true)
         case .ignore: break
         }
     }

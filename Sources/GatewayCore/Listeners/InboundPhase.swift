@@ -20,6 +20,8 @@ package enum InboundPhase: Hashable, Sendable {
         /// Enter the queue for a TLS handshake.
         case beginTLS
         case readRequest
+        /// Reset the client: its address is denied, which saves the TLS handshake.
+        case reset
         /// The listener has no requests: hand the transport to its route.
         case handOver
         case ignore
@@ -33,8 +35,9 @@ package enum InboundPhase: Hashable, Sendable {
         switch self {
         case .arriving:
             guard kind.speaksTLS else { return self.continuePlain(kind, isSecure: false, refusal) }
-            self = acceptsPlain ? .detectingTLS(refusal) : .securing(refusal)
-            return acceptsPlain ? .detectTLS : .beginTLS
+            guard acceptsPlain else { return self.beginTLS(refusal) }
+            self = .detectingTLS(refusal)
+            return .detectTLS
         case .detectingTLS, .securing, .request, .handedOver, .ended:
             return .ignore
         }
@@ -46,11 +49,16 @@ package enum InboundPhase: Hashable, Sendable {
             // A TLS record of a handshake begins with 22 (RFC 8446 §5.1); no HTTP method, and no sensible stream
             // protocol, does.
             guard byte == 22 else { return self.continuePlain(kind, isSecure: false, refusal) }
-            self = .securing(refusal)
-            return .beginTLS
+            return self.beginTLS(refusal)
         case .arriving, .securing, .request, .handedOver, .ended:
             return .ignore
         }
+    }
+
+    private mutating func beginTLS(_ refusal: AdmissionRefusal?) -> Step {
+        guard refusal != .clientAddress else { return .reset }
+        self = .securing(refusal)
+        return .beginTLS
     }
 
     /// The TLS handshake is complete.

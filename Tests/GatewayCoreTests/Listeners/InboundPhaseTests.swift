@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Phases of an accepted connection")
 struct InboundPhaseTests {
-    private static let refusals: [AdmissionRefusal?] = [nil, .clientLimit]
+    private static let refusals: [AdmissionRefusal?] = [nil, .clientLimit, .clientAddress]
 
     private static var phases: [InboundPhase] {
         let open = Self.refusals.flatMap { refusal -> [InboundPhase] in
@@ -27,7 +27,7 @@ struct InboundPhaseTests {
             }
             switch (kind.speaksTLS, acceptsPlain) {
             case (true, true): #expect(step == .detectTLS && phase == .detectingTLS(refusal))
-            case (true, false): #expect(step == .beginTLS && phase == .securing(refusal))
+            case (true, false): Self.expectHandshake(step, phase, before, refusal)
             case (false, _): Self.expectPlaintext(step, phase, kind, isSecure: false, refusal)
             }
         }
@@ -50,6 +50,17 @@ struct InboundPhaseTests {
         }
     }
 
+    /// A client of a denied address gets none, which would cost more than its reset.
+    private static func expectHandshake(
+        _ step: InboundPhase.Step, _ phase: InboundPhase, _ before: InboundPhase, _ refusal: AdmissionRefusal?
+    ) {
+        if refusal == .clientAddress {
+            #expect(step == .reset && phase == before)
+        } else {
+            #expect(step == .beginTLS && phase == .securing(refusal))
+        }
+    }
+
     /// 22 begins a TLS record of a handshake (RFC 8446 §5.1).
     @Test(arguments: Self.phases)
     func theFirstByteDecidesBetweenTLSAndPlaintext(_ before: InboundPhase) {
@@ -59,7 +70,7 @@ struct InboundPhaseTests {
                 let step = phase.firstByteReceived(byte, kind)
                 switch before {
                 case .detectingTLS(let refusal) where byte == 22:
-                    #expect(step == .beginTLS && phase == .securing(refusal))
+                    Self.expectHandshake(step, phase, before, refusal)
                 case .detectingTLS(let refusal):
                     Self.expectPlaintext(step, phase, kind, isSecure: false, refusal)
                 case .arriving, .securing, .request, .handedOver, .ended:
