@@ -57,6 +57,22 @@ struct AccessTests {
         }
     }
 
+    @Test func refusedReadsAreLoggedOnceInAWhile() async throws {
+        try await Self.withTokens { gateway in
+            for _ in 0..<40 {
+                _ = try await gateway.get("/v1/connections", fields: Self.bearer("metrics"))
+            }
+            let lines = gateway.log.filter { $0.contains("operation=listConnections") }
+            #expect(20..<40 ~= lines.count, "\(lines.count)")
+            let line = lines.first ?? ""
+            #expect(
+                line.contains("path=/v1/connections caller=token:metrics peer=127.0.0.1:")
+                    && line.contains("status=403 code=insufficient-scope"), "\(line)")
+            _ = try await gateway.get("/v1/connections", fields: Self.bearer("read"))
+            #expect(!gateway.log.contains { $0.contains("caller=token:read") })
+        }
+    }
+
     @Test(arguments: [
         nil, "Bearer ", "Bearer", "Bearer x", "Bearer readx", "Bearer rea", "Bearer READ", "Bearer expired",
         "Basic dTpw", "Bearer read read", "read", "Bearer " + String(repeating: "x", count: 5000),

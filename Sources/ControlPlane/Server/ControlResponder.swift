@@ -23,6 +23,7 @@ struct ControlResponder {
     let longRunning: LongRunningRequests
     let logger: Logger
     let idempotency = Idempotency()
+    private let refusedReads = RefusedReads()
     private let dateField = DateField()
 
     /// Handles `request` and writes the response.
@@ -92,7 +93,9 @@ struct ControlResponder {
                 defer { if isLimited { self.limiter.release() } }
                 return try await self.run(
                     operation, request, channel, parameters: parameters, query: query, caller: caller)
-            } catch let problem as ControlProblem where operation.isWrite && !problem.isAudited {
+            } catch let problem as ControlProblem
+                where !problem.isAudited && (operation.isWrite || self.refusedReads.isLogged(problem, at: self.clock()))
+            {
                 self.audit.record(operation, request, by: caller, status: problem.status, code: problem.code)
                 throw problem
             }
@@ -266,6 +269,16 @@ struct AuditLog: Sendable {
             // Without the query, which may contain a close reason for a peer.
             path: String((request.head.path ?? "").prefix { $0 != "?" }), caller: caller.name,
             peer: ConnectionPeer.current?.description ?? "unknown", status: status, code: code)
+    }
+}
+
+/// Selects the refused reads that the audit log shows: they are logged once in a while, so that a program with a wrong token
+/// is noticed, and cannot fill the log.
+private final class RefusedReads: Sendable {
+    private let bucket = Mutex(TokenBucket(AcceptRate(perSecond: 1, burst: 20)))
+
+    func isLogged(_ problem: ControlProblem, at now: MonotonicInstant) -> Bool {
+        [401, 403].contains(problem.status) && self.bucket.withLock { $0.take(at: now) }
     }
 }
 
