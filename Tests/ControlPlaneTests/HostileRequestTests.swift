@@ -98,6 +98,11 @@ struct HostileRequestTests {
         #expect(all?.count == 2, "the connection and its accepted end")
     }
 
+    @Test func bodyThatIsANumberOutOfRangeIsNamed() async throws {
+        let reply = try await self.gateway.post("/v1/connections", "1e999")
+        #expect(reply.problem == "422 invalid-value " && reply.detail == "The body is a number out of range.")
+    }
+
     @Test func unknownNameIsNotFoundAtEveryOperation() async throws {
         // Any name may be that of a user: there is nothing to find.
         for operation in try await self.operations()

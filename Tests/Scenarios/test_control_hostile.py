@@ -63,6 +63,13 @@ def test_an_http_1_0_client_gets_its_response_and_the_end_of_the_connection(serv
             assert (status, fields["connection"]) == (200, "keep-alive")
 
 
+def test_two_idempotency_keys_are_refused(serve):
+    _, control = serve()
+    head = b"POST /v1/drains HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
+    status, _, body = parts(exchange(control, head + b"Idempotency-Key: a\r\nIdempotency-Key: b\r\n\r\n", b"{}"))
+    assert (status, json.loads(body)["code"]) == (400, "invalid-header")
+
+
 def test_an_endless_body_is_cut_off(serve):
     gateway, control = serve()
     head = b"POST /v1/connections HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -17,6 +17,9 @@ struct Idempotency: Sendable {
         guard call.operation.method == .post, let key = call.request.headers[.idempotencyKey] else {
             return try await perform(call)
         }
+        guard call.request.headers[values: .idempotencyKey].count == 1 else {
+            throw ControlProblem(400, "invalid-header", "Send one Idempotency-Key field.")
+        }
         guard (1...Self.keyLimit).contains(key.utf8.count) else {
             throw ControlProblem(400, "invalid-header", "Idempotency-Key must have 1 to \(Self.keyLimit) bytes.")
         }

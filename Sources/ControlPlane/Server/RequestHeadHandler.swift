@@ -346,7 +346,9 @@ final class BadRequestProblemHandler: ChannelOutboundHandler, RemovableChannelHa
 
     private static let problem = ControlProblem(
         400, "malformed-request",
-        "The request is not valid HTTP/1.1 (RFC 9112), or its head exceeds 32 KiB, or a field exceeds 16 KiB."
+        """
+        The request is not valid HTTP/1.1 (RFC 9112), or its head exceeds 32 KiB or 128 fields, or a field exceeds 16 KiB.
+        """
     )
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {

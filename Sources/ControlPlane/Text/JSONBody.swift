@@ -179,7 +179,7 @@ private struct BodyReader {
         case .string:
             if let text = try reader.readWholeString() { return .string(text) }
             self.problem =
-                self.problem ?? .invalid(self.pointer, "\(self.pointer) is text with half of a surrogate pair.")
+                self.problem ?? .invalid(self.pointer, "\(self.subject) is text with half of a surrogate pair.")
             return .null
         case .number: return try self.number(&reader)
         case .boolean: return .boolean(try reader.readBool())
@@ -218,12 +218,14 @@ private struct BodyReader {
         }
         let number = try reader.readDouble()
         if !number.isFinite {
-            self.problem = self.problem ?? .invalid(self.pointer, "\(self.pointer) is a number out of range.")
+            self.problem = self.problem ?? .invalid(self.pointer, "\(self.subject) is a number out of range.")
         }
         return Int(exactly: number).map { .integer($0) } ?? .number(number)
     }
 
     private var pointer: String { self.path.reduce("") { JSONPointer.member($1, of: $0) } }
+
+    private var subject: String { self.path.isEmpty ? "The body" : self.pointer }
 }
 
 extension ControlProblem {
