@@ -260,6 +260,25 @@ def test_a_fifo_in_place_of_a_named_file_is_reported_and_not_waited_for(sluice, 
     gateway.wait_log('"reloaded ')
 
 
+def test_a_fifo_in_place_of_the_configuration_blocks_no_reload(sluice, tmp_path):
+    file = tmp_path / "sluice.yaml"
+
+    def write():
+        configuration.write(
+            file, [configuration.listener("raw", "tcp://127.0.0.1:0", route="echo")], [configuration.route("echo", "echo")])
+
+    write()
+    gateway = sluice("serve", "--config", file)
+    file.unlink()
+    os.mkfifo(file)
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_log("not reloaded.*is not a file")
+    file.unlink()
+    write()
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_log('"reloaded ')
+
+
 def test_the_check_reports_a_wrong_or_missing_key_password(tmp_path, server_certificate):
     import subprocess
     certificate, key = map(str, server_certificate)

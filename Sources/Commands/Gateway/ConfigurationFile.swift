@@ -15,8 +15,10 @@ enum ConfigurationFile {
     }
 
     /// Reads the file at `path` without checking the files that it names.
-    static func read(_ path: String) throws -> LocatedConfiguration {
-        if let problem = self.problem(path, .read) { throw UnusableFiles("\(path): \(self.text(of: problem))") }
+    /// - Parameter isAgain: refuses all but regular files: a FIFO would block this reload and all later ones.
+    static func read(_ path: String, isAgain: Bool = false) throws -> LocatedConfiguration {
+        let problem = self.problem(path, .read) ?? (isAgain && !self.isRegular(path) ? .notAFile : nil)
+        if let problem { throw UnusableFiles("\(path): \(self.text(of: problem))") }
         do {
             let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
             let content = try handle.read(upToCount: ConfigurationReader.maximumFileSize + 1)
@@ -46,7 +48,7 @@ enum ConfigurationFile {
     /// How the configuration of `source` is reloaded, and its files are checked, at run time.
     static func reloadSettings(of source: ConfigurationSource) -> RunningConfiguration.Settings {
         var settings = RunningConfiguration.Settings()
-        if case .file(let path, _) = source { settings.read = { try self.read(path) } }
+        if case .file(let path, _) = source { settings.read = { try self.read(path, isAgain: true) } }
         settings.adjust = { source.adjust(&$0) }
         settings.check = { self.namedFileProblem($0, $1) }
         return settings
