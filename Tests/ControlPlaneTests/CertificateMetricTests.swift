@@ -80,6 +80,23 @@ struct CertificateMetricTests {
         }
     }
 
+    @Test func certificateTowardsRedisIsTheOneOfTheStart() async throws {
+        let folder = try Folder()
+        for name in ["web", "up"] { try folder.write(name, days: 365) }
+        try folder.write("redis", from: -88, days: 90)
+        let configuration =
+            folder.configuration + "cluster: {redis: 'rediss://127.0.0.1:1', tls: {\(folder.files("redis"))}}\n"
+        try await LoopbackGateway.run(configuration) { gateway in
+            func warnings() -> [String] { gateway.log.filter { $0.contains("expected a certificate") } }
+            #expect(warnings().count == 1 && warnings()[0].contains("cluster.tls.certificate: "))
+            #expect(warnings()[0].contains("renew it and restart"))
+            try folder.write("redis", days: 365)
+            gateway.setFile(configuration)
+            #expect(try await gateway.post("/v1/configuration:reload").status == 200)
+            #expect(try await self.days(gateway) == ["web.pem": 365, "up.pem": 365, "redis.pem": 2])
+        }
+    }
+
     @Test func shortCertificatesAreReportedInTheLastThirdOfTheirTime() async throws {
         let folder = try Folder()
         try folder.write("web", days: 9)

@@ -50,8 +50,9 @@ struct CheckCommand: AsyncParsableCommand {
     func run() async throws {
         try await ErrorReporter.reporting {
             let located = try self.checked()
-            let certificates = self.withoutFiles ? [] : MaterialAudit(located).certificates()
-            let warnings = certificates.compactMap { $0.warning() }
+            let audit = MaterialAudit(located)
+            let certificates = self.withoutFiles ? [] : audit.certificates() + [audit.clusterCertificate()]
+            let warnings = certificates.compactMap { $0?.warning() }
             for warning in warnings { ErrorReporter.print("warning: \(warning)") }
             let text = "\(self.config): ok: \(located.configuration.summary)"
             let report = CheckReport(self.config, located.configuration, warnings)

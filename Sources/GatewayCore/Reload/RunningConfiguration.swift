@@ -35,6 +35,8 @@ package actor RunningConfiguration {
     /// The settings that the last warning named.
     private var delayedKeys = ""
     private var follower: Follower?
+    /// Read at the start.
+    private let clusterCertificate: PresentedCertificate?
     private let gateway: Gateway
     private let settings: Settings
     private var last: Task<Void, Never>?
@@ -46,7 +48,13 @@ package actor RunningConfiguration {
         self.startDocument = located.document
         self.gateway = gateway
         self.settings = settings
-        gateway.use(MaterialAudit(located).certificates())
+        self.clusterCertificate = MaterialAudit(located).clusterCertificate()
+        self.use(located)
+    }
+
+    nonisolated private func use(_ located: LocatedConfiguration) {
+        let cluster = self.clusterCertificate.map { [$0] } ?? []
+        self.gateway.use(MaterialAudit(located).certificates() + cluster)
     }
 
     /// - Parameters:
@@ -141,7 +149,7 @@ package actor RunningConfiguration {
         let changes = ConfigurationChange.between(former.document, located.document)
         if !isDryRun {
             self.logDelayed(in: located.document)
-            self.gateway.use(MaterialAudit(located).certificates())
+            self.use(located)
         }
         return Outcome(changes: changes, snapshot: next)
     }

@@ -30,7 +30,8 @@ package struct MaterialAudit {
             self.problems(of: upstream.tls, at: ConfigurationValidator.upstreams.index(index).key(UpstreamKey.tls))
         }
         let routes = configuration.routes.enumerated().compactMap { self.problem(withTargetsOf: $1, at: $0) }
-        return (control ?? []) + tokens + listeners + routes + upstreams
+        let cluster = configuration.cluster.map { self.problems(of: $0.tls, at: Self.clusterTLS) }
+        return (control ?? []) + tokens + listeners + routes + upstreams + (cluster ?? [])
     }
 
     private func problem(withTargetsOf route: RouteConfiguration, at index: Int) -> ConfigurationProblem? {
@@ -42,6 +43,15 @@ package struct MaterialAudit {
             return self.located.problem(
                 at: FileAudit.targetsKeyPath(ofRoute: index, in: self.located),
                 expected: "a file with lines NAME: HOST:PORT", found: "an unusable file: \(error)")
+        }
+    }
+
+    private static let clusterTLS = ConfigurationKeyPath.root.key(GatewayKey.cluster).key(ClusterKey.tls)
+
+    /// The one that is presented to Redis, which is read at the start only.
+    package func clusterCertificate() -> PresentedCertificate? {
+        self.located.configuration.cluster?.tls.identity.flatMap {
+            self.certificate($0, at: Self.clusterTLS, needsRestart: true)
         }
     }
 
@@ -70,11 +80,13 @@ package struct MaterialAudit {
             .compactMap { self.certificate($0, at: $1) }
     }
 
-    private func certificate(_ files: CertificateFiles, at path: ConfigurationKeyPath) -> PresentedCertificate? {
+    private func certificate(
+        _ files: CertificateFiles, at path: ConfigurationKeyPath, needsRestart: Bool = false
+    ) -> PresentedCertificate? {
         (try? TLSMaterial.identity(files))?.validity.map {
             PresentedCertificate(
                 file: files.certificate, validity: $0, located: self.located,
-                keyPath: path.key(CertificateKey.certificate))
+                keyPath: path.key(CertificateKey.certificate), needsRestart: needsRestart)
         }
     }
 

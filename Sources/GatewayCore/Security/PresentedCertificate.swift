@@ -13,6 +13,8 @@ package struct PresentedCertificate: Sendable {
     /// The configuration and the path of the value in it that names the file.
     let located: LocatedConfiguration
     let keyPath: ConfigurationKeyPath
+    /// Whether a reload does not read it again.
+    let needsRestart: Bool
 
     /// - Parameter now: in seconds since 1970.
     /// - Returns: why peers do not accept the certificate now, or will not soon: in 30 days or, for one that is valid for
@@ -32,7 +34,7 @@ package struct PresentedCertificate: Sendable {
         }
         return self.located.problem(
             at: self.keyPath, expected: "a certificate that is valid \(expected)", found: "\(found): \(self.file)",
-            remedy: "renew it and reload\(remedy)")
+            remedy: "renew it and \(self.needsRestart ? "restart" : "reload")\(remedy)")
     }
 }
 
