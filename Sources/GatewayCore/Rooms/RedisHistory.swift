@@ -1,4 +1,5 @@
 import Cluster
+import DequeModule
 import RedisEngine
 import Rooms
 
@@ -6,6 +7,9 @@ import Rooms
 final class RedisHistory {
     /// Cost of one answer to a request for a history, in bytes: above it, the answer ends.
     private static let answerLimit = 16 << 20
+    /// Streams that are read at the same time. Redis ends a connection whose replies wait for it with more than 32 MiB
+    /// (`client-output-buffer-limit pubsub`), and other commands come behind them.
+    private static let readingLimit = 16
     /// Time that a stream's epoch outlasts its publications.
     private static let metaTime: Duration = .seconds(60)
 
@@ -33,6 +37,10 @@ final class RedisHistory {
     private let cluster: RoomCluster
     private let hub: RoomHub
     private let run: RedisRun
+    private var readingCount = 0
+    /// Readings that begin when others have ended.
+    private var waiting: Deque<(range: StreamRange, reading: Reading)> = []
+    private var isBeginning = false
 
     init(_ client: RedisClient, _ cluster: RoomCluster, _ hub: RoomHub, _ run: RedisRun) {
         self.client = client
@@ -64,7 +72,7 @@ final class RedisHistory {
         let reading = Reading(keys, policy, pages, isWanted: isWanted) { result in
             complete(result.map { Self.snapshot($0, isWhole: position == nil) })
         }
-        self.read(range, reading)
+        self.begin(range, reading)
     }
 
     /// Answers a request for a part of the history.
@@ -77,11 +85,33 @@ final class RedisHistory {
         let reading = Reading(keys, policy, pages) { result in
             complete(result.flatMap { Self.page($0, request) })
         }
-        self.read(range, reading)
+        self.begin(range, reading)
+    }
+
+    private func begin(_ range: StreamRange, _ reading: Reading) {
+        self.waiting.append((range, reading))
+        self.beginWaiting()
+    }
+
+    private func beginWaiting() {
+        // One that fails at once ends before the next one begins.
+        guard !self.isBeginning else { return }
+        self.isBeginning = true
+        while self.readingCount < Self.readingLimit, let (range, reading) = self.waiting.popFirst() {
+            self.readingCount += 1
+            self.read(range, reading)
+        }
+        self.isBeginning = false
+    }
+
+    private func finish(_ reading: Reading, _ result: Result<StreamReading.Contents, RoomBrokerError>) {
+        self.readingCount -= 1
+        reading.complete(result)
+        self.beginWaiting()
     }
 
     private func read(_ range: StreamRange, _ reading: Reading) {
-        guard reading.isWanted() else { return reading.complete(.failure(.away)) }
+        guard reading.isWanted() else { return self.finish(reading, .failure(.away)) }
         let (keys, node) = (reading.keys, self.cluster.node)
         let arguments: [RedisArgument] = [
             .text(range.lowest), .text(range.highest), .number(range.limit), .number(range.isReversed ? 1 : 0),
@@ -91,11 +121,10 @@ final class RedisHistory {
             RoomScripts.read, keys: [keys.meta, keys.stream],
             arguments: arguments + self.run.arguments + [.number(self.cluster.historyPage)]
         ) { [weak self] result in
+            guard let self else { return reading.complete(.failure(.away)) }
             switch result.decoded({ try StreamPage($0, node: node) }) {
-            case .success(let page):
-                guard let self else { return reading.complete(.failure(.away)) }
-                self.received(page, reading)
-            case .failure(let error): reading.complete(.failure(error))
+            case .success(let page): self.received(page, reading)
+            case .failure(let error): self.finish(reading, .failure(error))
             }
         }
     }
@@ -103,8 +132,8 @@ final class RedisHistory {
     private func received(_ page: StreamPage, _ reading: Reading) {
         switch reading.pages.received(page) {
         case .read(let range): self.read(range, reading)
-        case .finish(let contents): reading.complete(.success(contents))
-        case .giveUp: reading.complete(.failure(.away))
+        case .finish(let contents): self.finish(reading, .success(contents))
+        case .giveUp: self.finish(reading, .failure(.away))
         }
     }
 

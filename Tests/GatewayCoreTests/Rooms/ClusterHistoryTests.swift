@@ -113,6 +113,33 @@ struct ClusterHistoryTests {
         scene.finish()
     }
 
+    /// Redis ends a connection that takes its replies too slowly. After a failover all rooms are read.
+    @Test func fewStreamsAreReadAtTheSameTime() throws {
+        let rooms = (0..<40).map { "room-\($0)" }
+        let scene = try ClusterScene(loops: [1], clients: 0, rooms: [], plainMembers: rooms)
+        // The node finds its Redis.
+        scene.pass(.seconds(1))
+        func readCount() -> Int { scene.redis.counts["read"] ?? 0 }
+        let before = readCount()
+        for member in scene.plainMembers { try scene.connect(member, to: 0) }
+        // Redis executes what has come: subscriptions first, then what reads the rooms.
+        for _ in 0..<2 {
+            scene.redis.pause(for: .seconds(4))
+            for _ in 0..<10 { scene.pass(.milliseconds(20)) }
+            scene.redis.heal()
+        }
+        #expect(readCount() > before && readCount() <= before + 16)
+        for _ in 0..<100 where readCount() < before + rooms.count { scene.pass(.milliseconds(20)) }
+        #expect(readCount() == before + rooms.count)
+        // None is left waiting when Redis is lost.
+        scene.redis.pause(for: .seconds(1))
+        scene.redis.cutAll()
+        for _ in 0..<100 where readCount() < before + 2 * rooms.count { scene.pass(.milliseconds(100)) }
+        #expect(readCount() == before + 2 * rooms.count)
+        #expect(scene.plainMembers.flatMap(\.complaints) == [] && scene.redis.complaints == [])
+        scene.finish()
+    }
+
     /// A reload of one node after the other, with members in the room.
     @Test(arguments: [[0, 1], [1, 0]])
     func membersMissNothingWhenTheirRoomBeginsToKeepAHistory(_ reloaded: [Int]) throws {
