@@ -60,23 +60,3 @@ def test_history_of_more_than_32_mib_is_loaded_and_read(nodes):
     asyncio.run(run())
     for node in nodes:
         assert not [line for line in node.log.all() if "redis lost" in line]
-
-
-def test_many_large_histories_are_loaded_at_the_same_time(nodes):
-    """Together they have more than what Redis keeps for a connection, as when a node starts again with all its clients."""
-    first, second = nodes
-    rooms = [f"room-{number}" for number in range(100)]
-
-    async def enter(room):
-        async with Client(second) as one:
-            assert (await entered(one, room))["offset"] == 1
-
-    async def run():
-        async with Client(first) as ann:
-            for room in rooms:
-                assert "publish" in await ann.publish(room, "x" * SIZE)
-        await asyncio.gather(*map(enter, rooms))
-
-    asyncio.run(run())
-    for node in nodes:
-        assert not [line for line in node.log.all() if "redis lost" in line]
