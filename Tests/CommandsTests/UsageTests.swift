@@ -58,7 +58,10 @@ struct UsageTests {
         sluice: unknown option '--cert'. Did you mean '--certificate'?; see 'sluice bridge --help'
         $ bridge ws://127.0.0.1:0
         64
-        sluice: missing expected argument '<TARGET>'; see 'sluice bridge --help'
+        TARGET: expected an address to connect to, echo or chat, found nothing; add it, or --targets FILE
+        $ bridge ws://127.0.0.1:0 --targets vnc.tokens --require-target
+        64
+        --require-target: expected TARGET with it, found --targets; leave it out
         $ bridge ws://127.0.0.1:99999 tcp://127.0.0.1:1
         64
         LISTEN: expected a port from 0 to 65535, found "ws://127.0.0.1:99999"

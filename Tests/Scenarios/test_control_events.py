@@ -190,7 +190,7 @@ def test_metrics_count_the_connections_to_each_endpoint(serve, listener):
     gateway, control = serve(
         routes=[configuration.route("up", "up", path="/up")],
         upstreams=[configuration.upstream("up", down, up, policy="failover", eject_failures=1, eject_duration="1h", retries=1)])
-    with websockets.sync.client.connect(gateway.url()):
+    with websockets.sync.client.connect(gateway.url()), listener.accept():
         value = metrics(control)
         assert value("sluice_endpoint_connections", upstream="up", endpoint=up) == 1
         assert value("sluice_endpoint_connects_total", upstream="up", endpoint=up) == 1

@@ -203,6 +203,8 @@ enum Examples {
         "ProxySettingsPatch": ["user": "gateway", "password-file": "/etc/sluice/proxy.txt"],
         "FilesSettings": ["directory": "/srv/www", "cache-control": "public, max-age=3600"],
         "FilesSettingsPatch": ["cache-control": "public, max-age=3600"],
+        "TargetsSettings": ["file": "/etc/sluice/desks", "parameter": "desk"],
+        "TargetsSettingsPatch": ["parameter": "desk"],
         "ControlClientSettings": ["name": "ops", "subject": "CN=ops", "scopes": ["read", "operate"]],
     ]
 
