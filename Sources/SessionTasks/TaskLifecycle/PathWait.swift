@@ -33,7 +33,11 @@ package final class PathWait {
         self.retry = retry
         if !self.isObserving {
             self.isObserving = true
-            PathMonitor.shared(on: self.loop).add(self)
+            let monitor = PathMonitor.shared(on: self.loop)
+            // The monitor reports a change when its first observer comes. One that the others have seen before concerns
+            // this observer as well.
+            if monitor.observerCount > 0 { self.hasChanged = true }
+            monitor.add(self)
         }
         if !isOffline { self.lookupsLeft -= 1 }
         if !isOffline || self.hasChanged {
