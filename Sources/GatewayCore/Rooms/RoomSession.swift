@@ -71,6 +71,8 @@ final class RoomSession {
     private var isRegistered = false
     /// Replies of this step, which leave together.
     private var output: [UInt8] = []
+    /// The first of the commands, if it waits for a room.
+    private var heldCommand: Command?
     /// Pushes that came before the reply to `connect`, which is sent first.
     private var heldPushes: [SharedMessage] = []
     private var holdsPushes = true
@@ -178,10 +180,13 @@ final class RoomSession {
     /// - Returns: whether the next command was performed. It was not if it waits for a room.
     private func performNext(of reader: inout CommandReader) -> Bool {
         do {
-            let command = try reader.next()
-            // Without Redis, nothing is entered soon, and the answer to a ping must be read.
-            if let command, !self.rooms.broker.isAway, self.client.mustWait(command) { return false }
+            let command = try self.heldCommand.take() ?? reader.next()
             self.commands = command == nil || self.client.isClosed ? nil : reader
+            // Without Redis, nothing is entered soon, and the answer to a ping must be read.
+            if let command, !self.rooms.broker.isAway, self.client.mustWait(command) {
+                self.heldCommand = command
+                return false
+            }
             if let command { self.client.received(command, at: self.now) }
         } catch {
             self.commands = nil
@@ -571,12 +576,7 @@ extension RoomSession: TurnEndTarget {
 
 extension SessionEncoding {
     /// Whether the client only receives.
-    var isUnidirectional: Bool {
-        switch self {
-        case .commands: false
-        case .lines, .events: true
-        }
-    }
+    var isUnidirectional: Bool { if case .commands = self { false } else { true } }
 
     /// A push of JSON as it is sent to a client that only receives.
     func framed(_ push: [UInt8]) -> [UInt8] {
