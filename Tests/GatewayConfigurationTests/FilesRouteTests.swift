@@ -35,7 +35,7 @@ struct FilesRouteTests {
     @Test(arguments: [
         (
             "path: /",
-            "c.yaml:4:5: routes[0].target: expected a value for target, found nothing; add target: … or files: …"
+            "c.yaml:4:5: routes[0].target: expected a value for target, found nothing; add target: …, targets: … or files: …"
         ),
         (
             "path: /, files: /srv, target: echo",

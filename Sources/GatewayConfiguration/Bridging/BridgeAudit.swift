@@ -127,7 +127,7 @@ struct BridgeAudit {
     private func severalTargets(_ corrected: inout BridgeRequest) -> ConfigurationProblem? {
         guard self.has(.targets) else { return nil }
         guard self.request.target.isEmpty else {
-            corrected.target = ""
+            if corrected.options.contains(where: { $0.name == .targets }) { corrected.target = "" }
             return self.problem(
                 .targets, expected: "either TARGET or --targets", found: "both", remedy: "leave out one of the two")
         }

@@ -474,7 +474,8 @@ extension RouteConfiguration: SettingsSection {
         let given = [RouteKey.target, .targets, .files].filter(section.has)
         if given.isEmpty {
             section.add(
-                .target, expected: "a value for target", found: "nothing", remedy: "add target: … or files: …")
+                .target, expected: "a value for target", found: "nothing",
+                remedy: "add target: …, targets: … or files: …")
         } else if given.count > 1 {
             section.add(
                 given[1], expected: "either \(given[0].rawValue) or \(given[1].rawValue)", found: "both",

@@ -78,7 +78,7 @@ package struct ConfigurationValidator {
                     found: "\(listener.address), taken by \(Self.listeners.index(conflict))",
                     remedy: "choose another port or address")
             }
-            self.validateRoute(of: listener, at: path.key(ListenerKey.route))
+            self.validateRoute(of: listener, at: path)
         }
         self.validateControlAddress()
     }
@@ -126,8 +126,10 @@ package struct ConfigurationValidator {
     }
 
     /// Checks the route that a raw listener names.
-    private func validateRoute(of listener: ListenerConfiguration, at path: ConfigurationKeyPath) {
+    private func validateRoute(of listener: ListenerConfiguration, at listenerPath: ConfigurationKeyPath) {
+        let path = listenerPath.key(ListenerKey.route)
         guard let name = listener.route, self.problems.isValid(path) else { return }
+        let isRaw = !listener.kind.speaksWebSocket && self.problems.isValid(listenerPath.key(ListenerKey.listen))
         let routes = self.configuration.routes
         guard let route = self.configuration.route(named: name) else {
             if self.areNamesKnown(routes.count, in: Self.routes) {
@@ -135,24 +137,24 @@ package struct ConfigurationValidator {
             }
             return
         }
-        if !listener.kind.speaksWebSocket, route.target.answersHTTP {
+        if isRaw, route.target.answersHTTP {
             self.problems.add(
                 at: path, expected: "a route for raw connections",
                 found: "\(QuotedText.quoted(name)), which answers plain HTTP requests",
                 remedy: "begin listen with ws or wss, or name another route")
         }
-        if !listener.kind.speaksWebSocket, route.auth != nil {
+        if isRaw, route.auth != nil {
             self.problems.add(
                 at: path, expected: "a route without auth, as a raw connection has no request with a token",
                 found: QuotedText.quoted(name), remedy: "add a separate route for this listener")
         }
-        if !listener.kind.speaksWebSocket, case .targets = route.target {
+        if isRaw, case .targets = route.target {
             self.problems.add(
                 at: path, expected: "a route with one target, as a raw connection has no request that names one",
                 found: "\(QuotedText.quoted(name)) with targets", remedy: "add a separate route for this listener")
         }
         let parameters = self.endpoints(of: route).flatMap(\.resource.parameters)
-        if !listener.kind.speaksWebSocket, let parameter = parameters.first {
+        if isRaw, let parameter = parameters.first {
             self.problems.add(
                 at: path, expected: "a route whose target has no parameters, as a raw connection has no path",
                 found: "\(QuotedText.quoted(name)) with {\(parameter)}",
