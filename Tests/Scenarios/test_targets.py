@@ -10,6 +10,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from support import configuration, gateway
+from support.deadlines import eventually
 
 
 @pytest.fixture
@@ -49,6 +50,14 @@ def status(url):
     return refused.value.response.status_code
 
 
+def answers(url):
+    try:
+        connect(url, open_timeout=60).close()
+        return True
+    except InvalidStatus:
+        return False
+
+
 def test_a_bridge_connects_to_the_target_that_the_client_names(bridge, greeter, tmp_path):
     tokens = tmp_path / "vnc.tokens"
     tokens.write_text(f"# desks\none: 127.0.0.1:{greeter('first')}\ntwo: localhost:{greeter('second')}\n")
@@ -56,9 +65,10 @@ def test_a_bridge_connects_to_the_target_that_the_client_names(bridge, greeter, 
     url = f"ws://127.0.0.1:{one.port()}/websockify?token="
     assert [greeting(url + name) for name in ("one", "two", "one")] == [b"first", b"second", b"first"]
     assert status(url + "three") == 404 and status(url) == 404
-    # The next connection has a target that is added now.
+    # A target that is added now is there within a second.
     with open(tokens, "a") as file:
         file.write(f"three: 127.0.0.1:{greeter('third')}\n")
+    eventually(lambda: answers(url + "three"), "the new target is in use", within=30)
     assert greeting(url + "three") == b"third"
     one.wait_log(r"connection closed.*detail=\"no target of this name\"")
 
@@ -99,7 +109,8 @@ def test_check_and_reload_name_the_line_of_a_mistake(sluice, greeter, tmp_path):
     assert checked.returncode == 78
     assert "routes[0].targets: expected a file with lines NAME: HOST:PORT, found an unusable file: " in checked.stderr
     assert f"{tokens}: line 2: expected a port" in checked.stderr
-    assert greeting(url) == b"first"
+    eventually(lambda: greeting(url) == b"first" and any("stay as they were" in line for line in one.log.all()),
+               "the mistake is reported, and the targets are in use", within=30)
     one.wait_log("targets of route 'desks' stay as they were: .*line 2")
     one.signal(signal.SIGHUP)
     one.wait_log("reload.*line 2")

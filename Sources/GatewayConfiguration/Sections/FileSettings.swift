@@ -37,7 +37,7 @@ extension FileSettings: SettingsSection {
         .custom(
             .headers, ExtraHeader.form, example: "{Content-Security-Policy: \"default-src 'self'\"}",
             """
-            Fields added to responses with files and listings, to 304 and to redirects, not to other errors. Values have at most \
+            Fields added to responses with files and listings, to 304, 412 and redirects, not to other errors. Values have at most \
             4096 bytes. Fields that the gateway writes itself, like `ETag`, and those that concern the connection are refused.
             """
         ) { section, settings in settings.headers = section.headers(.headers, for: .file) },

@@ -24,8 +24,8 @@ extension TargetSettings: SettingsSection {
         .required(
             .file, \.file, .path,
             """
-            File of targets, or directory of such files, of at most 1 MiB each and 10 000 targets together. It is read again for \
-            the next connection after it changed; a version with a mistake is reported in the log, and the one before stays in use.
+            File of targets, or directory of such files, of at most 1 MiB and 10 000 targets together. It is read again within a \
+            second after it changed; a version with a mistake is reported in the log, and the one before stays in use.
             """),
         .value(
             "parameter", \.parameter, .token, example: "machine",

@@ -2,7 +2,7 @@ import WireText
 
 /// Targets by name, in the format of websockify's token files: one `NAME: HOST:PORT` a line.
 package struct TargetList: Sendable, Equatable {
-    /// Bytes of one file.
+    /// Bytes of all files together.
     package static let byteLimit = 1 << 20
     /// Targets of all files together.
     package static let limit = 10_000

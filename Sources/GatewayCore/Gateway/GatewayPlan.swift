@@ -37,7 +37,8 @@ package struct GatewayPlan: Sendable {
                 if upstream == nil { upstream = try Self.upstream(wanted, former: former, log) }
                 upstreams[wanted.name] = upstream
             }
-            routes[route.name] = try Self.route(route, upstream, source, responder: responders[route.name])
+            routes[route.name] = try Self.route(
+                route, upstream, source, former: former, responder: responders[route.name])
         }
         var listeners: [ListenerPlan] = []
         for listener in configuration.listeners {
@@ -63,13 +64,15 @@ package struct GatewayPlan: Sendable {
 
     /// - Parameter source: verifies the tokens of its clients; `nil` without authentication.
     private static func route(
-        _ route: RouteConfiguration, _ upstream: UpstreamPlan?, _ source: TokenSource?, responder: (any HTTPResponder)?
+        _ route: RouteConfiguration, _ upstream: UpstreamPlan?, _ source: TokenSource?, former: GatewayPlan?,
+        responder: (any HTTPResponder)?
     ) throws(GatewayPlanError) -> RoutePlan {
         guard case .targets(let settings) = route.target else {
             return RoutePlan(route, upstream: upstream, tokens: source, responder: responder)
         }
         do throws(GatewayPlanError) {
-            let targets = try TargetSource(settings, of: route)
+            let targets = try TargetSource(
+                settings, of: route, former: former?.routes.first { $0.configuration.name == route.name }?.targets)
             return RoutePlan(route, upstream: nil, targets: targets, tokens: source)
         } catch {
             throw error.located(at: .route(route.name))
@@ -142,7 +145,7 @@ package struct GatewayPlan: Sendable {
 
     /// Every upstream of these routes, once.
     var upstreams: [UpstreamPlan] {
-        Self.unique(self.routes.flatMap { [$0.upstream].compactMap(\.self) + ($0.targets?.upstreams ?? []) })
+        Self.unique(self.routes.compactMap(\.upstream) + self.routes.flatMap { $0.targets?.upstreams ?? [] })
     }
 
     private static func unique<Plan: AnyObject>(_ plans: [Plan]) -> [Plan] {
@@ -315,9 +318,11 @@ package final class UpstreamPlan: Sendable {
         self.proxy = proxy
         self.endpointURLs = configuration.endpoints.map(\.url.description)
         self.balancer = Mutex(Balancer(configuration))
-        self.meters = self.endpointURLs.map { url in
-            former?.endpointURLs.firstIndex(of: url).flatMap { former?.meters[$0] } ?? EndpointMeter()
-        }
+        // Entries with the same URL are one endpoint.
+        var meters: [String: EndpointMeter] = [:]
+        if let former { for (url, meter) in zip(former.endpointURLs, former.meters) { meters[url] = meter } }
+        for url in self.endpointURLs where meters[url] == nil { meters[url] = EndpointMeter() }
+        self.meters = self.endpointURLs.map { meters[$0] ?? EndpointMeter() }
     }
 
     /// As `Balancer.choose`.

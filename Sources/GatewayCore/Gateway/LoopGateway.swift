@@ -279,7 +279,7 @@ extension LoopGateway {
     /// The route of the request, to its own target where it names one.
     /// - Throws: 404 for an unknown target.
     func route(of matched: MatchedRequest) throws(HandshakeRefusal) -> RoutePlan {
-        try matched.route.targets?.route(for: matched.match, log: self.shared.log) ?? matched.route
+        try matched.route.targets?.route(for: matched.match, at: self.loop.now, log: self.shared.log) ?? matched.route
     }
 
     /// The configuration's checks rule this out.

@@ -3,19 +3,25 @@ import StreamTransport
 import Synchronization
 import WebSocketProtocol
 
-/// The targets of a route by name. Their file is read again for the next request after it changed. Shared by all loops.
+/// The targets of a route by name. A request reads their file again if it changed. Shared by all loops.
 final class TargetSource: Sendable {
     /// Files of a directory.
     private static let fileLimit = 1000
+    /// Changes are looked for so often: clients must not decide how often files are read.
+    private static let interval = Duration.seconds(1)
 
-    private struct Known {
-        /// By path: those that were read last, with or without a mistake; `nil` if they could not be read.
+    fileprivate struct Known {
+        /// By path: those that were read last; `nil` if they are not in use, or may be written still.
         var versions: [String: FileVersion]?
+        /// When changes were looked for; `nil` before the first request.
+        var checked: MonotonicInstant?
         var list: TargetList
         /// Why the present file is not in use; `nil` if it is.
         var problem: GatewayPlanError?
         /// Made for the first request.
         var routes: [EndpointURL: RoutePlan] = [:]
+        /// Of these routes, in the order of their first requests.
+        var upstreams: [UpstreamPlan] = []
     }
 
     private let settings: TargetSettings
@@ -23,15 +29,21 @@ final class TargetSource: Sendable {
     private let configuration: RouteConfiguration
     private let known: Mutex<Known>
 
+    /// - Parameter former: that of the route before a reload. The state of its upstreams is taken over.
     /// - Throws: `.file` or `.targets`.
-    init(_ settings: TargetSettings, of route: RouteConfiguration) throws(GatewayPlanError) {
+    init(
+        _ settings: TargetSettings, of route: RouteConfiguration, former: TargetSource? = nil
+    ) throws(GatewayPlanError) {
         self.settings = settings
         // A request is admitted before its target is looked up.
         var configuration = route
         configuration.auth = nil
         self.configuration = configuration
         let versions = try Self.versions(of: settings.file)
-        self.known = Mutex(Known(versions: versions, list: try Self.list(of: versions)))
+        var known = Known(versions: Self.settled(versions), list: try Self.list(of: versions))
+        known.upstreams = former?.upstreams ?? []
+        known.forgetOthers()
+        self.known = Mutex(known)
     }
 
     /// - Throws: `.file` if it cannot be read, `.targets` if it has a mistake.
@@ -40,16 +52,16 @@ final class TargetSource: Sendable {
     }
 
     /// The upstreams of the targets that requests have named.
-    var upstreams: [UpstreamPlan] {
-        self.known.withLock { $0.routes.values.compactMap(\.upstream) }
-    }
+    var upstreams: [UpstreamPlan] { self.known.withLock { $0.upstreams } }
 
     /// The route to the target that the request names.
     /// - Throws: 404 without a name, and for one that is not in the file.
-    func route(for match: RouteMatch, log: TunnelLog) throws(HandshakeRefusal) -> RoutePlan {
+    func route(
+        for match: RouteMatch, at now: MonotonicInstant, log: TunnelLog
+    ) throws(HandshakeRefusal) -> RoutePlan {
         let name = match.value(of: self.settings.parameter) ?? match.queryValue(of: self.settings.parameter)
         let (route, problem) = self.known.withLock { known in
-            let problem = self.refresh(&known)
+            let problem = self.refresh(&known, at: now)
             return (name.flatMap { known.list[$0] }.map { self.route(to: $0, &known) }, problem)
         }
         if let problem {
@@ -61,19 +73,20 @@ final class TargetSource: Sendable {
     }
 
     /// - Returns: what is wrong with a changed file, once.
-    private func refresh(_ known: inout Known) -> GatewayPlanError? {
+    private func refresh(_ known: inout Known, at now: MonotonicInstant) -> GatewayPlanError? {
+        if let checked = known.checked, now < checked.advanced(by: Self.interval) { return nil }
+        known.checked = now
         do throws(GatewayPlanError) {
             let versions = try Self.versions(of: self.settings.file)
             guard versions != known.versions else { return nil }
-            known.versions = versions
             known.list = try Self.list(of: versions)
+            known.versions = Self.settled(versions)
             known.problem = nil
-            let urls = known.list.urls
-            known.routes = known.routes.filter { urls.contains($0.key) }
+            known.forgetOthers()
             return nil
         } catch {
-            // It may be readable for the next request, without a change.
-            if case .file = error.cause { known.versions = nil }
+            // It may be usable the next time, without a change.
+            known.versions = nil
             defer { known.problem = error }
             return known.problem == error ? nil : error
         }
@@ -83,16 +96,38 @@ final class TargetSource: Sendable {
         if let route = known.routes[url] { return route }
         var configuration = self.configuration
         configuration.target = .url(url)
-        let upstream = UpstreamConfiguration(name: url.description, endpoints: [UpstreamEndpoint(url: url)])
-        let route = RoutePlan(configuration, upstream: UpstreamPlan(upstream, context: nil, proxy: nil))
+        let route = RoutePlan(configuration, upstream: known.upstream(of: url))
         known.routes[url] = route
         return route
+    }
+}
+
+extension TargetSource.Known {
+    fileprivate mutating func upstream(of url: EndpointURL) -> UpstreamPlan {
+        if let kept = self.upstreams.first(where: { $0.configuration.endpoints.first?.url == url }) { return kept }
+        let configuration = UpstreamConfiguration(name: url.description, endpoints: [UpstreamEndpoint(url: url)])
+        let upstream = UpstreamPlan(configuration, context: nil, proxy: nil)
+        self.upstreams.append(upstream)
+        return upstream
+    }
+
+    /// Forgets the routes to targets that are not in the list.
+    fileprivate mutating func forgetOthers() {
+        let urls = self.list.urls
+        self.routes = self.routes.filter { urls.contains($0.key) }
+        self.upstreams = self.upstreams.filter { $0.configuration.endpoints.contains { urls.contains($0.url) } }
     }
 }
 
 // MARK: Reading
 
 extension TargetSource {
+    /// - Returns: `nil` while a file is so young that it may be in the midst of being written.
+    private static func settled(_ versions: [String: FileVersion]) -> [String: FileVersion]? {
+        let now = Machine.wallClockMilliseconds() * 1_000_000
+        return versions.values.allSatisfy { now - $0.modified > 1_000_000_000 } ? versions : nil
+    }
+
     /// By path: of the file, or of the files in the directory but those whose names begin with a dot.
     private static func versions(of path: String) throws(GatewayPlanError) -> [String: FileVersion] {
         guard let version = try self.version(path) else { throw GatewayPlanError(.file(path, .noSuchFile)) }
@@ -114,7 +149,7 @@ extension TargetSource {
         }
         let names = listed.entries.map(\.name).filter { !$0.hasPrefix(".") }
         guard listed.isWhole, names.count <= Self.fileLimit else {
-            throw GatewayPlanError(.targets("\(folder): expected at most \(Self.fileLimit) files"))
+            throw GatewayPlanError(.targets("\(folder): expected at most \(Self.fileLimit) files, and 64 KiB of names"))
         }
         return names
     }
@@ -130,16 +165,17 @@ extension TargetSource {
     }
 
     private static func list(of versions: [String: FileVersion]) throws(GatewayPlanError) -> TargetList {
-        var list = TargetList()
+        var (list, room) = (TargetList(), TargetList.byteLimit)
         for (path, version) in versions.sorted(by: { $0.key < $1.key }) {
             // A FIFO would block.
             guard version.kind == .regular else { throw GatewayPlanError(.targets("\(path): expected a file")) }
             let bytes: [UInt8]
             do throws(SystemError) {
-                bytes = try SystemFile.read(path, limit: TargetList.byteLimit)
+                bytes = try SystemFile.read(path, limit: room)
             } catch {
                 throw GatewayPlanError(.file(path, error))
             }
+            room -= bytes.count
             do throws(TargetListError) {
                 try list.add(bytes)
             } catch {

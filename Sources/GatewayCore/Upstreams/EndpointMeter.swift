@@ -68,8 +68,10 @@ extension GatewayPlan {
         var places: [[String]: Int] = [:]
         for upstream in self.upstreams {
             for (index, meter) in upstream.meters.enumerated() {
+                let isFirst = upstream.meters.firstIndex { $0 === meter } == index
                 let endpoint = GatewayMetrics.Endpoint(
-                    upstream: upstream.configuration.name, url: upstream.endpointURLs[index], reading: meter.reading,
+                    upstream: upstream.configuration.name, url: upstream.endpointURLs[index],
+                    reading: isFirst ? meter.reading : .init(),
                     isEjected: upstream.balancer.withLock { $0.isEjected(index, at: now) })
                 if let place = places[[endpoint.upstream, endpoint.url]] {
                     all[place].add(endpoint)

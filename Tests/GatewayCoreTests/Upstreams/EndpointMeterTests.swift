@@ -73,6 +73,36 @@ struct EndpointMeterTests {
         scene.finish()
     }
 
+    @Test func entriesWithOneURLAreOneEndpoint() throws {
+        let twice = ["tcp://10.2.0.1:2002", "tcp://10.2.0.1:2002"]
+        let scene = try GatewayScene(Self.configuration(twice))
+        _ = try scene.upstream(2002)
+        let client = try scene.webSocketClient(1004, "/a")
+        #expect(scene.head(client)?.contains(" 101 ") == true)
+        let changed = Self.configuration(twice + ["tcp://10.2.0.1:2003"])
+        let plan = try GatewayPlan(ConfigurationSamples.configuration(changed), former: scene.gateway.plan)
+        let readings = [self.metrics(scene), plan.endpointMetrics(at: scene.network.now)]
+            .map { $0.map(\.reading.connections) }
+        #expect(readings == [[1], [1, 0]])
+        scene.finish()
+    }
+
+    @Test func reloadKeepsTheNumbersOfTargetsThatRequestsNamed() throws {
+        let folder = try ServedFolder().write("targets", "one: 10.2.0.1:2002\ntwo: 10.2.0.1:2001\n")
+        let configuration = """
+            listeners: [{name: web, listen: "ws://10.1.0.1:1004"}]
+            routes: [{name: a, path: /a, targets: "\(folder.path)/targets"}]
+            """
+        let scene = try GatewayScene(configuration)
+        _ = try scene.upstream(2002)
+        let client = try scene.webSocketClient(1004, "/a?token=one")
+        #expect(scene.head(client)?.contains(" 101 ") == true)
+        let plan = try GatewayPlan(ConfigurationSamples.configuration(configuration), former: scene.gateway.plan)
+        let metrics = plan.endpointMetrics(at: scene.network.now)
+        #expect(metrics.map(\.url) == ["tcp://10.2.0.1:2002"] && metrics.map(\.reading.connections) == [1])
+        scene.finish()
+    }
+
     @Test func endpointsAboveTheLimitAreOne() throws {
         let endpoints = (1...300).map { "tcp://10.2.0.1:\($0)" }
         let scene = try GatewayScene(Self.configuration(endpoints))
