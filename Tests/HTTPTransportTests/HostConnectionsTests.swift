@@ -52,7 +52,7 @@ struct HostConnectionsTests {
         #expect(self.name(ledger.acquire(needsFresh: false)) == "join")
     }
 
-    /// It opens only when its task is resumed.
+    /// It may take for ever: its timeout stands still.
     @Test func openingOfASuspendedTaskIsNotWaitedFor() {
         var ledger = Ledger(limit: 2, sharing: .unknown)
         _ = ledger.acquire(needsFresh: false)

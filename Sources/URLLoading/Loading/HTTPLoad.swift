@@ -255,7 +255,8 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     func head(at url: URL) -> RequestHead {
         var builder = self.requestBuilder
         builder.hasBody = !self.body.isNone
-        builder.keepsContentLength = self.body.isStream
+        let length = self.request.value(forHTTPHeaderField: "Content-Length")
+        builder.keepsContentLength = self.body.isStream || self.body.isNone && length == "0"
         builder.conditionalFields = self.upload?.machine.requestFields ?? self.conditions
         builder.cookies = self.cookies
         let method = self.request.httpMethod ?? "GET"

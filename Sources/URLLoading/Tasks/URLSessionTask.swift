@@ -105,26 +105,38 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// Records that `new` has taken the place of the task, and passes on what the program did to this one meanwhile. On
     /// the delegate queue, before `new` is given to the delegate.
     func becomes(_ new: URLSessionTask) {
-        self.metadata.withLock { $0.progress }?.control(new)
-        let last = self.mutate(\.state) { metadata in
+        if let progress = self.metadata.withLock({ $0.progress }) {
+            new.metadata.withLock { if $0.progress == nil { $0.progress = progress } }
+            progress.control(new)
+        }
+        let (last, suspensions) = self.mutate(\.state) { metadata in
             defer { metadata.state = .completed }
-            return metadata.state
+            return (metadata.state, metadata.suspensions)
         }
         switch last {
         case .canceling: new.cancel()
-        case .suspended where new.metadata.withLock({ $0.state == .running }): new.suspend()
-        case .running: new.resume()
-        case .suspended, .completed: break
+        case .running, .suspended: new.takeSuspensions(suspensions)
+        case .completed: break
         }
         self.metadata.withLock { $0.delegate = nil }
         // It retains the task.
         self.setDriver(nil)
     }
 
+    private func takeSuspensions(_ count: Int) {
+        self.mutate(\.state) { metadata in
+            guard metadata.state == .running || metadata.state == .suspended else { return }
+            metadata.suspensions = count
+            metadata.state = count == 0 ? .running : .suspended
+            if count == 0 { metadata.hasBegun = true }
+        }
+        if count == 0 { self.driver?.resumed() } else { self.driver?.suspended() }
+    }
+
     /// Of a task that was cancelled before its success was reported; `error` for all others.
     func finalError(_ error: URLError?) -> URLError? {
-        let (discardsResult, url) = self.metadata.withLock { ($0.discardsResult, $0.currentRequest?.url) }
-        return error == nil && discardsResult ? LoadFailure.error(.cancelled, url: url) : error
+        guard error == nil, self.metadata.withLock({ $0.discardsResult }) else { return error }
+        return LoadFailure.error(.cancelled, url: self.latestRequest?.url)
     }
 
     /// Unique among the tasks of the session, starting at 1.
@@ -362,6 +374,12 @@ final class TaskProgress: Sendable {
     let root: Progress
     private let sending: Progress?
     private let receiving: Progress
+    /// On which the methods of the progress act. Setting its handlers again would call them where it is paused.
+    private let target: Mutex<WeakTask>
+
+    private struct WeakTask {
+        weak var task: URLSessionTask?
+    }
 
     init(_ metadata: borrowing TaskMetadata, of task: URLSessionTask) {
         self.root = Progress(totalUnitCount: 100)
@@ -371,15 +389,18 @@ final class TaskProgress: Sendable {
         self.receiving = Progress(totalUnitCount: -1, parent: self.root, pendingUnitCount: sends ? 50 : 100)
         self.root.isCancellable = true
         self.root.isPausable = true
-        self.control(task)
+        self.target = Mutex(WeakTask(task: task))
+        self.root.cancellationHandler = { [weak self] in self?.task?.cancel() }
+        self.root.pausingHandler = { [weak self] in self?.task?.suspend() }
+        self.root.resumingHandler = { [weak self] in self?.task?.resume() }
         self.update(metadata)
     }
 
+    private var task: URLSessionTask? { self.target.withLock { $0.task } }
+
     /// Makes the methods of the progress those of `task`.
     func control(_ task: URLSessionTask) {
-        self.root.cancellationHandler = { [weak task] in task?.cancel() }
-        self.root.pausingHandler = { [weak task] in task?.suspend() }
-        self.root.resumingHandler = { [weak task] in task?.resume() }
+        self.target.withLock { $0.task = task }
     }
 
     /// Must not be called with the task's lock held: handlers of the program may run.

@@ -118,6 +118,29 @@ struct ResponseDispositionTests {
         #expect(await recorder.log.has("invalid"))
     }
 
+    @Test func suspensionsOfATaskThatBecomesADownloadAreCounted() async throws {
+        let server = try await WebServer(["/": .text("ninebytes")])
+        let current = Outcome<URLSessionDataTask>()
+        var policies = Policies()
+        policies.response = { _, answer in
+            current.now?.suspend()
+            answer(.becomeDownload)
+            current.now?.suspend()
+        }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder)
+        let task = session.dataTask(with: server.url())
+        current.give(task)
+        task.resume()
+        #expect(await recorder.log.has("became download"))
+        let download = try #require(recorder.notes.download)
+        download.resume()
+        #expect(download.state == .suspended)
+        download.resume()
+        #expect(try await recorder.end().error == nil && download.countOfBytesReceived == 9)
+        session.invalidateAndCancel()
+    }
+
     @Test func responseAfterAnUpgradeCanBecomeAStream() async throws {
         let gate = Gate()
         let server = try await WebServer([
