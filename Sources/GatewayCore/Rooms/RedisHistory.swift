@@ -7,9 +7,9 @@ import Rooms
 final class RedisHistory {
     /// Cost of one answer to a request for a history, in bytes: above it, the answer ends.
     private static let answerLimit = 16 << 20
-    /// Streams that are read at the same time. Redis ends a connection whose replies wait for it with more than 32 MiB
-    /// (`client-output-buffer-limit pubsub`), and other commands come behind them.
-    private static let readingLimit = 16
+    /// Pages that are read at the same time, and their bytes, unless it is one. Redis ends a connection whose replies wait
+    /// for it with more than 32 MiB (`client-output-buffer-limit pubsub`), and other commands come behind them.
+    private static let readingLimit = (count: 16, bytes: 8 << 20)
     /// Time that a stream's epoch outlasts its publications.
     private static let metaTime: Duration = .seconds(60)
 
@@ -38,8 +38,9 @@ final class RedisHistory {
     private let hub: RoomHub
     private let run: RedisRun
     private var readingCount = 0
-    /// Readings that begin when others have ended.
-    private var waiting: Deque<(range: StreamRange, reading: Reading)> = []
+    private var readingBytes = 0
+    /// Pages that are read when others have been: those of histories that rooms need, then those that clients asked for.
+    private var waiting: [Deque<(range: StreamRange, reading: Reading)>] = [[], []]
     private var isBeginning = false
 
     init(_ client: RedisClient, _ cluster: RoomCluster, _ hub: RoomHub, _ run: RedisRun) {
@@ -89,25 +90,42 @@ final class RedisHistory {
     }
 
     private func begin(_ range: StreamRange, _ reading: Reading) {
-        self.waiting.append((range, reading))
+        self.waiting[reading.pages.follows ? 0 : 1].append((range, reading))
         self.beginWaiting()
+    }
+
+    /// Most bytes of a page: one publication may be larger than the others together.
+    private func cost(_ reading: Reading) -> Int { max(self.cluster.historyPage, reading.policy.maximumMessageSize) }
+
+    private func nextWaiting() -> (range: StreamRange, reading: Reading)? {
+        guard let index = self.waiting.firstIndex(where: { !$0.isEmpty }), let next = self.waiting[index].first,
+            self.readingCount < Self.readingLimit.count,
+            self.readingCount == 0 || self.readingBytes + self.cost(next.reading) <= Self.readingLimit.bytes
+        else { return nil }
+        return self.waiting[index].removeFirst()
     }
 
     private func beginWaiting() {
         // One that fails at once ends before the next one begins.
         guard !self.isBeginning else { return }
         self.isBeginning = true
-        while self.readingCount < Self.readingLimit, let (range, reading) = self.waiting.popFirst() {
+        while let (range, reading) = self.nextWaiting() {
             self.readingCount += 1
+            self.readingBytes += self.cost(reading)
             self.read(range, reading)
         }
         self.isBeginning = false
     }
 
     private func finish(_ reading: Reading, _ result: Result<StreamReading.Contents, RoomBrokerError>) {
-        self.readingCount -= 1
+        self.endPage(reading)
         reading.complete(result)
         self.beginWaiting()
+    }
+
+    private func endPage(_ reading: Reading) {
+        self.readingCount -= 1
+        self.readingBytes -= self.cost(reading)
     }
 
     private func read(_ range: StreamRange, _ reading: Reading) {
@@ -131,7 +149,10 @@ final class RedisHistory {
 
     private func received(_ page: StreamPage, _ reading: Reading) {
         switch reading.pages.received(page) {
-        case .read(let range): self.read(range, reading)
+        case .read(let range):
+            // The others have their turn: a history may have many pages.
+            self.endPage(reading)
+            self.begin(range, reading)
         case .finish(let contents): self.finish(reading, .success(contents))
         case .giveUp: self.finish(reading, .failure(.away))
         }

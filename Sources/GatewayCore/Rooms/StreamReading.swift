@@ -139,7 +139,7 @@ struct StreamReading {
 
     private let range: StreamRange
     private let byteLimit: Int
-    private let follows: Bool
+    let follows: Bool
     private var part: Part
     private var contents = Contents()
     private var newest: StreamPosition?

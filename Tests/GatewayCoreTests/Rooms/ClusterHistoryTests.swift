@@ -131,7 +131,7 @@ struct ClusterHistoryTests {
         #expect(readCount() > before && readCount() <= before + 16)
         for _ in 0..<100 where readCount() < before + rooms.count { scene.pass(.milliseconds(20)) }
         #expect(readCount() == before + rooms.count)
-        // None is left waiting when Redis is lost.
+        // All are read again after Redis was lost.
         scene.redis.pause(for: .seconds(1))
         scene.redis.cutAll()
         for _ in 0..<100 where readCount() < before + 2 * rooms.count { scene.pass(.milliseconds(100)) }
