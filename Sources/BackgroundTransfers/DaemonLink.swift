@@ -156,7 +156,7 @@ private final class LinkMachine {
     /// How long a lost daemon is looked for.
     private static let reconnectLimit = Duration.seconds(30)
     /// Between two attempts to start a daemon: the first and the longest.
-    private static let startPauses = (Duration.milliseconds(150), Duration.seconds(5))
+    private static let startPauses = (Duration.milliseconds(150), Duration.seconds(1))
 
     private let loop: Loop
     private let folders: TransferFolders

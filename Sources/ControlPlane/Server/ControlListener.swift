@@ -31,6 +31,8 @@ struct ControlListener: Service {
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .bind(self.descriptor.number) { [connections, logger] in connections.setup(channel: $0, logger: logger) }
+        // SwiftNIO shortened the queue of connections that are not accepted yet.
+        Machine.setBacklog(ListenOptions().backlog, of: self.descriptor)
         await withGracefulShutdownHandler {
             self.began(listener.channel)
             await self.serve(listener)

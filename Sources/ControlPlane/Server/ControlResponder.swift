@@ -275,10 +275,12 @@ struct AuditLog: Sendable {
 /// Selects the refused reads that the audit log shows: they are logged once in a while, so that a program with a wrong token
 /// is noticed, and cannot fill the log.
 private final class RefusedReads: Sendable {
-    private let bucket = Mutex(TokenBucket(AcceptRate(perSecond: 1, burst: 20)))
+    /// By status: web pages, which get 403, must not hide that tokens are tried.
+    private let buckets = Mutex(
+        [401, 403].reduce(into: [:]) { $0[$1] = TokenBucket(AcceptRate(perSecond: 1, burst: 20)) })
 
     func isLogged(_ problem: ControlProblem, at now: MonotonicInstant) -> Bool {
-        [401, 403].contains(problem.status) && self.bucket.withLock { $0.take(at: now) }
+        self.buckets.withLock { $0[problem.status]?.take(at: now) ?? false }
     }
 }
 

@@ -45,7 +45,7 @@ package enum TLSMaterial {
 
     private static func keyLog(_ path: String, _ log: TunnelLog?) -> KeyLog {
         .file(path) {
-            log?.log("\(path): the key log cannot be written, and lacks secrets from now on", level: .warning)
+            log?.log("\(path): a line of the key log could not be written; it may lack secrets", level: .warning)
         }
     }
 

@@ -45,6 +45,11 @@ package enum Machine {
         return .milliseconds((user + system) * 1000 / ticks)
     }
 
+    /// Sets how many connections wait at a listening socket for accept(2).
+    package static func setBacklog(_ backlog: Int32, of listener: Descriptor) {
+        _ = CLinux.listen(listener.number, backlog)
+    }
+
     /// Gives memory that the C library keeps for later back to the system. Each arena is locked for as long as its own
     /// part takes.
     package static func returnIdleMemory() {
