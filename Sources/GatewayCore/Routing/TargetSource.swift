@@ -22,6 +22,7 @@ final class TargetSource: Sendable {
         var routes: [EndpointURL: RoutePlan] = [:]
         /// Of these routes, in the order of their first requests.
         var upstreams: [UpstreamPlan] = []
+        var upstreamsByURL: [EndpointURL: UpstreamPlan] = [:]
     }
 
     private let settings: TargetSettings
@@ -104,10 +105,11 @@ final class TargetSource: Sendable {
 
 extension TargetSource.Known {
     fileprivate mutating func upstream(of url: EndpointURL) -> UpstreamPlan {
-        if let kept = self.upstreams.first(where: { $0.configuration.endpoints.first?.url == url }) { return kept }
+        if let kept = self.upstreamsByURL[url] { return kept }
         let configuration = UpstreamConfiguration(name: url.description, endpoints: [UpstreamEndpoint(url: url)])
         let upstream = UpstreamPlan(configuration, context: nil, proxy: nil)
         self.upstreams.append(upstream)
+        self.upstreamsByURL[url] = upstream
         return upstream
     }
 
@@ -115,7 +117,10 @@ extension TargetSource.Known {
     fileprivate mutating func forgetOthers() {
         let urls = self.list.urls
         self.routes = self.routes.filter { urls.contains($0.key) }
-        self.upstreams = self.upstreams.filter { $0.configuration.endpoints.contains { urls.contains($0.url) } }
+        let kept = self.upstreams.flatMap { one in one.configuration.endpoints.map { (url: $0.url, upstream: one) } }
+            .filter { urls.contains($0.url) }
+        self.upstreams = kept.map(\.upstream)
+        self.upstreamsByURL = Dictionary(kept, uniquingKeysWith: { first, _ in first })
     }
 }
 
@@ -124,8 +129,8 @@ extension TargetSource.Known {
 extension TargetSource {
     /// - Returns: `nil` while a file is so young that it may be in the midst of being written.
     private static func settled(_ versions: [String: FileVersion]) -> [String: FileVersion]? {
-        let now = Machine.wallClockMilliseconds() * 1_000_000
-        return versions.values.allSatisfy { now - $0.modified > 1_000_000_000 } ? versions : nil
+        let (now, second) = (Machine.wallClockMilliseconds() * 1_000_000, Int64(1_000_000_000))
+        return versions.values.contains { (now - second...now + second).contains($0.modified) } ? nil : versions
     }
 
     /// By path: of the file, or of the files in the directory but those whose names begin with a dot.

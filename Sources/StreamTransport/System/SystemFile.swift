@@ -39,7 +39,7 @@ package enum SystemFile {
             }
         return FileVersion(
             kind: kind, inode: UInt64(status.st_ino), size: Int64(status.st_size),
-            modified: Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec))
+            modified: Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec))
     }
 }
 
@@ -49,7 +49,7 @@ package struct FileVersion: Hashable, Sendable {
     package let inode: UInt64
     /// In bytes.
     package let size: Int64
-    /// Nanoseconds since 1970.
+    /// Nanoseconds since 1970; after 2262 and before 1677 with an overflow, which leaves changes visible.
     package let modified: Int64
 }
 

@@ -1,3 +1,4 @@
+import Foundation
 import GatewayConfiguration
 import GatewayCore
 import GatewayTestSupport
@@ -109,6 +110,19 @@ struct TargetSourceTests {
         scene.network.run(for: .seconds(1))
         #expect(try self.statuses(scene, ["/to/one", "/to/one", "/to/two"]) == ["101", "101", "502"])
         #expect(scene.gateway.logged("stay as they were: \(self.file): \(SystemError.noSuchFile)") == 1)
+        scene.finish()
+    }
+
+    /// A copy of a file may have any time.
+    @Test(arguments: [-9_000_000_000, 10_413_792_000])
+    func timesBeyondThoseOfClocksAreTimes(_ seconds: Int) throws {
+        var times = [timespec(tv_sec: seconds, tv_nsec: 0), timespec(tv_sec: seconds, tv_nsec: 0)]
+        #expect(unsafe utimensat(AT_FDCWD, self.file, &times, 0) == 0)
+        let scene = try GatewayScene(self.configuration())
+        _ = try scene.upstream(2001)
+        #expect(try self.statuses(scene, ["/to/one", "/to/three"]) == ["101", "404"])
+        scene.network.run(for: .seconds(1))
+        #expect(try self.statuses(scene, ["/to/one", "/to/three"]) == ["101", "404"])
         scene.finish()
     }
 
