@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Attempts that wait for a network")
 struct PathWaitTests {
-    private static let offline = TransportFailure.connection(.offline(.noRoute(.networkDown)))
+    private static let offline = TransportFailure.offline(.noRoute(.networkDown))
 
     /// A change of before, which only the others have seen, may have led to its server.
     @Test func firstRepetitionNeedsNoChangeWhereOthersWaitAlready() throws {
