@@ -302,8 +302,7 @@ let package = Package(
         .testTarget(
             name: "TransferDaemonTests",
             dependencies: [
-                "BackgroundTransfers", "ByteKernels", "SQLiteStorage", "StreamTransport", "TestSupport",
-                "TransferDaemon",
+                "BackgroundTransfers", "ByteKernels", "SQLiteStorage", "TestSupport", "TransferDaemon",
             ],
             swiftSettings: house),
         .testTarget(

@@ -155,8 +155,8 @@ private final class LinkMachine {
     private static let pauses = (Duration.milliseconds(10), Duration.milliseconds(500))
     /// How long a lost daemon is looked for.
     private static let reconnectLimit = Duration.seconds(30)
-    /// Between two attempts to start a daemon: the first and the longest.
-    private static let startPauses = (Duration.milliseconds(150), Duration.seconds(1))
+    /// Between two attempts to start a daemon.
+    private static let startInterval = Duration.milliseconds(150)
 
     private let loop: Loop
     private let folders: TransferFolders
@@ -166,7 +166,6 @@ private final class LinkMachine {
     private var state = State.idle
     private var reader = MessageReader<DaemonMessage>()
     private var pause = LinkMachine.pauses.0
-    private var startPause = LinkMachine.startPauses.0
     private var lastStart: MonotonicInstant?
     private var hasBeenAttached = false
     private var opened: ((DaemonLinkFailure?) -> Void)?
@@ -221,10 +220,7 @@ private final class LinkMachine {
 
     private func startDaemon() {
         let now = self.loop.now
-        if let lastStart {
-            guard now >= lastStart.advanced(by: self.startPause) else { return }
-            self.startPause = min(Self.startPauses.1, self.startPause * 2)
-        }
+        if let lastStart, now < lastStart.advanced(by: Self.startInterval) { return }
         self.lastStart = now
         // It listens soon.
         self.pause = Self.pauses.0
@@ -327,7 +323,6 @@ private final class LinkMachine {
         self.state = .attached(connection)
         self.loop.disarm(self.timer)
         self.pause = Self.pauses.0
-        self.startPause = Self.startPauses.0
         self.lastStart = nil
         if self.hasBeenAttached { self.handler?(.reattached) }
         self.hasBeenAttached = true

@@ -52,8 +52,8 @@ def status(url):
 
 def answers(url):
     try:
-        connect(url, open_timeout=60).close()
-        return True
+        with connect(url, open_timeout=60):
+            return True
     except InvalidStatus:
         return False
 
