@@ -118,6 +118,8 @@ def test_a_server_that_refuses_or_is_not_there_is_not_offline(machine):
 def test_a_link_without_its_peer_is_offline(machine):
     machine.join(1)
     machine.far.ip("link", "set", "far1", "down")
+    # The kernel tells this end a little later.
+    eventually(lambda: "NO-CARRIER" in machine.near.ip("link", "show", "near1"), "the link has no carrier")
     assert ended(machine.run(url="http://198.18.1.77/")) == ["failed -1009"]
 
 

@@ -33,7 +33,7 @@ class Network:
         return ["nsenter", f"--target={self.pid}", "--net"]
 
     def ip(self, *words):
-        subprocess.run([*self.entering, "ip", *words], check=True, capture_output=True)
+        return subprocess.run([*self.entering, "ip", *words], check=True, capture_output=True, text=True).stdout
 
     @contextlib.contextmanager
     def inside(self):
