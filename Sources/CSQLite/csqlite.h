@@ -40,7 +40,7 @@ enum {
     SLUICE_SQLITE_OPEN_FLAGS = 0x2 | 0x4 | 0x10000 | 0x1000000,
 };
 
-// Creates the file of a database if it is missing, and lets nobody but its owner read it: SQLite gives new files of its log the
+// Creates the file of a database if it is missing, and withdraws all access but its owner's: SQLite gives new files of its log the
 // same mode. A file that exists is not opened, as closing it would release the locks of this process.
 static inline void sluice_sqlite_make_private(const char *path) {
     int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

@@ -225,8 +225,8 @@ package enum RoomScripts {
         """)
 
     /// Begins another epoch if acknowledged publications are missing, as after a crash of the machine of a server whose
-    /// append-only file was not complete, or a failover of one that does not tell its run. What is there remains, and
-    /// offsets go on.
+    /// append-only file was not complete, or a failover of one that does not tell its run. The stream stays, and offsets
+    /// go on.
     ///
     /// Keys: meta. Arguments: epoch, offset that was acknowledged in it, epoch to begin.
     package static let beginAnew = RedisScript(

@@ -73,7 +73,7 @@ final class TargetSource: Sendable {
         return route
     }
 
-    /// - Returns: what is wrong with a changed file, once.
+    /// - Returns: the mistake of a changed file; `nil` if there is none, or if it was returned before.
     private func refresh(_ known: inout Known, at now: MonotonicInstant) -> GatewayPlanError? {
         if let checked = known.checked, now < checked.advanced(by: Self.interval) { return nil }
         known.checked = now
