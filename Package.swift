@@ -383,8 +383,8 @@ let package = Package(
             name: "FuzzTargets",
             dependencies: [
                 "GatewayConfiguration", "GatewayCore", "StreamTransport", "WebSocketProtocol", "TLSEngine", "Deflate",
-                "ByteKernels", "HTTPSemantics", "HTTPTransport", "RedisEngine", "SimulatedNetwork", "URLLoading",
-                "WebTokens", "WireText",
+                "ByteKernels", "HTTPSemantics", "HTTPTransport", "RedisEngine", "Rooms", "SimulatedNetwork",
+                "URLLoading", "WebTokens", "WireText",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: house),

@@ -18,6 +18,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case responseHeads = "response-heads"
     case responses
     case resumeData = "resume-data"
+    case roomClients = "room-clients"
     case uploadData = "upload-data"
     case webTokens = "web-tokens"
 
@@ -41,6 +42,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .responseHeads: try ResponseHeadsCheck.run(bytes)
         case .responses: try ResponsesCheck.run(bytes)
         case .resumeData: try ResumeDataCheck.run(bytes)
+        case .roomClients: try RoomClientsCheck.run(bytes)
         case .uploadData: try UploadDataCheck.run(bytes)
         case .webTokens: try WebTokensCheck.run(bytes)
         }
