@@ -9,8 +9,8 @@ struct HostConnectionsTests {
     /// Carries up to two exchanges.
     private final class Shared: MultiplexedConnection {
         var streams = 0
-        var isSecuring = false
-        func acceptsStream(knownLimit: Int?) -> Bool { self.streams < min(2, knownLimit ?? 2) && !self.isSecuring }
+        var isStarting = false
+        var acceptsStream: Bool { self.streams < 2 && !self.isStarting }
         var isIdle: Bool { self.streams == 0 }
 
         func join() -> String {
@@ -44,11 +44,11 @@ struct HostConnectionsTests {
         var ledger = Ledger(limit: 3, sharing: .unknown)
         _ = ledger.acquire(needsFresh: false)
         let shared = Shared()
-        (shared.streams, shared.isSecuring) = (1, true)
+        (shared.streams, shared.isStarting) = (1, true)
         ledger.opened(shared)
         #expect(self.name(ledger.acquire(needsFresh: false)) == "wait" && ledger.occupied == 1)
         #expect(self.name(ledger.acquire(needsFresh: true)) == "open")
-        shared.isSecuring = false
+        shared.isStarting = false
         #expect(self.name(ledger.acquire(needsFresh: false)) == "join")
     }
 

@@ -39,6 +39,20 @@ def test_a_redirection_reuses_the_connection(web, authority):
     assert [one["networkProtocol"] for one in got.transactions] == ["h2", "h2"]
 
 
+@pytest.mark.parametrize(("requests_per_connection", "streams"), [(10, 128), (7, 3), (1, 1)])
+def test_all_tasks_are_answered_over_connections_that_end_early(
+        server_certificate, authority, tmp_path, requests_per_connection, streams):
+    nginx = Nginx(
+        tmp_path, server_certificate, content=b"short", http2=True, requests_per_connection=requests_per_connection,
+        streams=streams)
+    try:
+        reports = load(f"{nginx.base}/file?many", "--times", 120, "--together", authority=authority)
+        assert [report.status for report in reports] == [200] * 120
+        assert len(nginx.requests("/file?many", 120)) == 120
+    finally:
+        nginx.end()
+
+
 @pytest.mark.parametrize("option", ["--upload", "--stream"])
 def test_a_file_is_uploaded(web, authority, tmp_path, option):
     (tmp_path / "up").write_bytes(web.content)
@@ -92,6 +106,16 @@ def hypercorn(web, tmp_path_factory, server_certificate):
 def test_hypercorn_serves_concurrent_loads(hypercorn, web, authority, path):
     reports = load(f"{hypercorn.base}/{path}", "--times", 10, "--together", authority=authority)
     assert all(one.received == len(web.content) and speaks_http2(one) for one in reports)
+
+
+def test_hypercorn_gets_no_more_streams_than_it_allows(server_certificate, authority, tmp_path):
+    """It ends a connection with more."""
+    hypercorn = Hypercorn(tmp_path, b"short", server_certificate, streams=10)
+    try:
+        reports = load(f"{hypercorn.base}/file", "--times", 60, "--together", authority=authority)
+        assert [report.status for report in reports] == [200] * 60
+    finally:
+        hypercorn.end()
 
 
 @pytest.mark.parametrize("option", ["--upload", "--stream"])

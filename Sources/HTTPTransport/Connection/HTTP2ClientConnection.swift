@@ -38,6 +38,8 @@ final class HTTP2ClientConnection: MultiplexedConnection {
     private var trafficClass = TrafficClass.standard
     /// The code of the server's GOAWAY, unless it was NO_ERROR.
     private var goAwayCode: HTTP2ErrorCode?
+    /// The last stream that the server processes; `nil` before its GOAWAY.
+    private var lastProcessedStream: HTTP2StreamID?
     /// When the last bytes were received.
     private(set) var lastInput: MonotonicInstant
     private let settingsTimer = LoopTimer()
@@ -70,18 +72,17 @@ final class HTTP2ClientConnection: MultiplexedConnection {
     var loop: Loop { self.pool.loop }
     var isIdle: Bool { self.streams.isEmpty }
 
-    /// Whether one more request can be sent now. Before its settings come, a server may allow fewer streams than RFC 9113
-    /// §6.5.2 recommends, and refuses the others: not on each connection again.
-    func acceptsStream(knownLimit: Int?) -> Bool {
-        guard !self.isRetired, self.isSecured, self.engine.acceptsRequests else { return false }
-        let assumed = self.hasSettings ? nil : knownLimit.map { max(1, $0) }
-        let limit = min(self.engine.maximumPeerStreams, assumed ?? .max)
-        return self.engine.openStreams < limit && self.streams.count < Self.streamLimit
+    /// Whether one more request can be sent now.
+    var acceptsStream: Bool {
+        guard !self.isRetired, self.isSecured, self.hasSettings, self.engine.acceptsRequests else { return false }
+        return self.engine.openStreams < self.engine.maximumPeerStreams && self.streams.count < Self.streamLimit
     }
 
     /// Until the handshake is over, no request but the first may be sent: it would be early data.
     var isSecured: Bool { self.secureTransport?.isSecured ?? true }
-    var isSecuring: Bool { !self.isRetired && !self.isSecured }
+    /// Before its settings come, a server may allow a single stream; excess ones can cost the connection (RFC 9113
+    /// §5.1.2).
+    var isStarting: Bool { !self.isRetired && !(self.isSecured && self.hasSettings) }
 
     // MARK: Requests
 
@@ -274,9 +275,10 @@ extension HTTP2ClientConnection: TransportConsumer {
         case .settings:
             self.loop.disarm(self.settingsTimer)
             self.hasSettings = true
-            self.pool.streamLimitChanged(self, to: self.engine.maximumPeerStreams)
-        case .goAway(_, let code):
+            self.pool.streamCapacityChanged(self)
+        case .goAway(let lastStream, let code):
             if code != .noError { self.goAwayCode = code }
+            self.lastProcessedStream = lastStream
             self.retire()
         case .failed(let failure): self.end(HTTP2Error(failure), cause: nil)
         case .data, .pong: break
@@ -292,6 +294,11 @@ extension HTTP2ClientConnection: TransportConsumer {
     private func streamEnded() {
         self.closeIfUnused()
         if !self.isRetired { self.pool.streamCapacityChanged(self) }
+    }
+
+    /// Whether the server ends the connection before `stream` and after others that it processes.
+    func processedBefore(_ stream: HTTP2StreamID) -> Bool {
+        self.lastProcessedStream.map { (1..<stream).contains($0) } ?? false
     }
 
     /// A request that the server did not process is sent again whatever the code of its GOAWAY (RFC 9113 §6.8), unless the

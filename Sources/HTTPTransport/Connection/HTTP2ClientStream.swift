@@ -225,7 +225,7 @@ final class HTTP2ClientStream {
         exchange.phase = .created
         // A request with a response was processed, whatever the server says.
         if code == .refusedStream, exchange.metrics.responseHeadBytes == 0,
-            exchange.prepareToRepeat(wasUnprocessed: true)
+            exchange.prepareToRepeat(unprocessed: self.connection.processedBefore(self.id) ? .afterOthers : .refused)
         {
             return exchange.pool.repeatExchange(exchange)
         }

@@ -39,8 +39,7 @@ package final class Exchange: @unchecked Sendable {
     /// Whether it was.
     var wasPipelined = false
     private var isStarted = false
-    /// How often the request was sent again.
-    private var repetitions = 0
+    private var repetitions = Repetitions()
     /// Bytes of content that an abandoned exchange still reads.
     private var drainLeft = 0
     /// Content received beyond the demand.
@@ -322,22 +321,54 @@ package final class Exchange: @unchecked Sendable {
 
     // MARK: Repeating
 
-    /// Most repetitions of a request that servers did not process.
-    private static let unprocessedLimit = 5
-
-    var isRepeated: Bool { self.repetitions > 0 }
+    var isRepeated: Bool { self.repetitions.count > 0 }
 
     /// Resets the exchange for another attempt. Only an idempotent request is repeated, once (RFC 9110 §9.2.2), unless the
     /// server said that it did not process it (RFC 9113 §8.7).
-    func prepareToRepeat(wasUnprocessed: Bool = false) -> Bool {
-        let isAllowed =
-            wasUnprocessed
-            ? self.repetitions < Self.unprocessedLimit : self.repetitions == 0 && self.plan.head.isIdempotent
-        guard isAllowed, !self.request.isBoundToLease, self.body?.rewind() ?? true else { return false }
-        self.repetitions += 1
+    /// - Parameter unprocessed: how the server said so; `nil` if the connection was lost.
+    func prepareToRepeat(unprocessed: Repetitions.Unprocessed? = nil) -> Bool {
+        guard unprocessed != nil || self.plan.head.isIdempotent, self.repetitions.allow(unprocessed),
+            !self.request.isBoundToLease, self.body?.rewind() ?? true
+        else { return false }
+        self.repetitions.add(unprocessed)
         self.progress = Self.progress(self.plan, hasBody: self.body != nil)
         self.metrics = ExchangeMetrics(fetchStart: self.metrics.fetchStart)
         return true
+    }
+}
+
+/// How often a request was sent again, and why.
+struct Repetitions {
+    enum Unprocessed {
+        /// The server refused the request alone, or all of the connection.
+        case refused
+        /// It ended the connection, on which it processes others.
+        case afterOthers
+    }
+
+    private static let refusalLimit = 5
+    /// In all. A server that processes one request of each connection gets to the last of 128 that are sent together.
+    private static let limit = 128
+
+    private(set) var count = 0
+    private var refusals = 0
+    private var wasLost = false
+
+    func allow(_ cause: Unprocessed?) -> Bool {
+        switch cause {
+        case nil: !self.wasLost
+        case .refused: self.refusals < Self.refusalLimit && self.count < Self.limit
+        case .afterOthers: self.count < Self.limit
+        }
+    }
+
+    mutating func add(_ cause: Unprocessed?) {
+        self.count += 1
+        switch cause {
+        case nil: self.wasLost = true
+        case .refused: self.refusals += 1
+        case .afterOthers: break
+        }
     }
 }
 

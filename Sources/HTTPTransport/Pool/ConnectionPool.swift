@@ -250,12 +250,7 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
         if self.isClosed { connection.retire() }
     }
 
-    /// The server has said, or changed, how many streams it allows at a time.
-    func streamLimitChanged(_ connection: HTTP2ClientConnection, to limit: Int) {
-        self.serveWaiting(connection.key) { $0.streamLimit = limit }
-    }
-
-    /// A stream has ended.
+    /// A stream has ended, or the server has said how many it allows at a time.
     func streamCapacityChanged(_ connection: HTTP2ClientConnection) {
         self.serveWaiting(connection.key) { _ in }
         if connection.isIdle { self.enforceIdleLimit() }

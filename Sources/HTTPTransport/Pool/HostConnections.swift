@@ -3,12 +3,11 @@ import DequeModule
 /// Carries several exchanges at a time.
 package protocol MultiplexedConnection: AnyObject {
     /// Whether one more exchange can begin now.
-    /// - Parameter knownLimit: exchanges at a time that the server allowed on another connection; `nil` if it is not known.
-    func acceptsStream(knownLimit: Int?) -> Bool
+    var acceptsStream: Bool { get }
     /// Whether it carries none.
     var isIdle: Bool { get }
-    /// Whether its handshake is not over, and it accepts more exchanges then.
-    var isSecuring: Bool { get }
+    /// Whether it is not known yet how many exchanges it accepts.
+    var isStarting: Bool { get }
 }
 
 /// Whether the connections to a server carry one exchange or many.
@@ -48,8 +47,6 @@ package struct HostConnections<Connection: AnyObject, Shared: MultiplexedConnect
     package private(set) var shared: [Shared] = []
     /// The most recently used is last, and is reused first: its server is the least likely to have closed it.
     package private(set) var idle: [Connection] = []
-    /// Exchanges that the server lets a shared connection carry at a time, as it said last; `nil` before it did.
-    package var streamLimit: Int?
     package var waitQueue = WaitQueue<Element>()
 
     package init(limit: Int, sharing: ConnectionSharing = .exclusive) {
@@ -66,11 +63,11 @@ package struct HostConnections<Connection: AnyObject, Shared: MultiplexedConnect
             self.occupied += 1
             return .use(connection)
         }
-        if !needsFresh, let connection = self.shared.first(where: { $0.acceptsStream(knownLimit: self.streamLimit) }) {
+        if !needsFresh, let connection = self.shared.first(where: \.acceptsStream) {
             return .join(connection)
         }
         if !needsFresh, self.opening > self.held, self.sharing != .exclusive { return .wait }
-        if !needsFresh, self.shared.contains(where: \.isSecuring) { return .wait }
+        if !needsFresh, self.shared.contains(where: \.isStarting) { return .wait }
         if self.occupied + self.idle.count < self.limit {
             self.occupied += 1
             self.opening += 1

@@ -370,6 +370,51 @@ struct MultiplexedExchangeTests {
         #expect(server.connections == 1)
     }
 
+    /// Each connection processes its first request, and ends when it has seen another.
+    @Test func requestsAreMovedUntilTheServerHasProcessedAll() async throws {
+        let count = 40
+        let answered = Mutex(0)
+        let server = try await HTTP2Server { peer, event in
+            guard case .head(let stream, _, _) = event else { return }
+            let isLast = answered.withLock { $0 == count - 1 }
+            guard stream == 3 || isLast else { return }
+            answered.withLock { $0 += 1 }
+            peer.sendRaw([0, 0, 8, 7, 0, 0, 0, 0, 0] + [0, 0, 0, 1] + [0, 0, 0, 0])
+            peer.respond(1)
+        }
+        let diaries = await self.perform(count, server.order("POST"))
+        #expect(diaries.allSatisfy { $0.head?.status == 200 }, "\(diaries.compactMap(\.failure))")
+        #expect(server.connections == count)
+    }
+
+    /// The second connection ends before the answer.
+    @Test func movedRequestIsRepeatedAfterALoss() async throws {
+        let server = try await HTTP2Server { peer, event in
+            guard case .head(let stream, _, _) = event else { return }
+            switch (peer.number, stream) {
+            case (0, 3):
+                peer.sendRaw([0, 0, 8, 7, 0, 0, 0, 0, 0] + [0, 0, 0, 1] + [0, 0, 0, 0])
+                peer.respond(1)
+            case (0, _), (1, 1): break
+            case (1, 3):
+                peer.respond(1)
+                peer.close()
+            default: peer.respond(stream)
+            }
+        }
+        let diaries = await self.perform(3, server.order())
+        #expect(diaries.allSatisfy { $0.head?.status == 200 }, "\(diaries.compactMap(\.failure))")
+        #expect(server.connections == 3)
+    }
+
+    private func perform(_ count: Int, _ order: ExchangeRequest) async -> [Diary.Entry] {
+        let pool = self.pool
+        return await withTaskGroup(of: Diary.Entry.self) { group in
+            for _ in 0..<count { group.addTask { await pool.perform(order) } }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+    }
+
     @Test func lostConnectionFailsItsExchanges() async throws {
         let server = try await HTTP2Server { peer, event in
             guard case .head(let stream, let block, _) = event else { return }

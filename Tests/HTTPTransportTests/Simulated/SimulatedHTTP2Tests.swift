@@ -91,14 +91,14 @@ struct SimulatedHTTP2Tests {
     }
 
     /// A server that allows few streams refuses those that were begun before its settings came.
-    @Test func limitOfStreamsHoldsForFurtherConnectionsBeforeTheirSettings() throws {
+    @Test func requestsBeyondTheFirstWaitForTheSettings() throws {
         var settings = HTTP2Settings()
         settings.maximumConcurrentStreams = 1
         let scene = try HTTP2Scene([1], settings: settings)
         scene.answers = false
         let diaries = (0..<10).map { _ in scene.begin().1 }
         scene.run(for: .seconds(5))
-        #expect((0..<6).map { scene.frames(1, on: $0).count } == [10, 1, 1, 1, 1, 1])
+        #expect((0..<6).map { scene.frames(1, on: $0).count } == [1, 1, 1, 1, 1, 1])
         #expect(diaries.allSatisfy { $0.now.ends == 0 })
         scene.pool.close()
         #expect(scene.end() == [])

@@ -41,7 +41,7 @@ class Nginx:
     SLOW_RATE = 2 << 20
 
     def __init__(self, folder, server_certificate=None, client_authority=None, content=None, slow_rate=SLOW_RATE,
-                 http2=False, early_data=False):
+                 http2=False, early_data=False, requests_per_connection=1000, streams=128):
         self.folder = folder
         self.files = folder / "files"
         self.uploads = folder / "upload"
@@ -61,11 +61,13 @@ class Nginx:
         self.scheme = "https" if server_certificate else "http"
         self.base = f"{self.scheme}://{'localhost' if server_certificate else '127.0.0.1'}:{self.port}"
         configuration = folder / "nginx.conf"
-        configuration.write_text(self._configuration(server_certificate, client_authority, slow_rate, http2, early_data))
+        limits = f"keepalive_requests {requests_per_connection}; http2_max_concurrent_streams {streams};"
+        configuration.write_text(
+            self._configuration(server_certificate, client_authority, slow_rate, http2, early_data, limits))
         self.program = Program(find("nginx"), "-c", configuration, "-p", folder, "-e", "stderr")
         self.program.wait_listening(self.port)
 
-    def _configuration(self, certificate, client_authority, slow_rate, http2, early_data):
+    def _configuration(self, certificate, client_authority, slow_rate, http2, early_data, limits):
         secure = ""
         if certificate:
             secure = f"ssl_protocols TLSv1.2 TLSv1.3; ssl_certificate {certificate[0]}; ssl_certificate_key {certificate[1]};"
@@ -86,6 +88,7 @@ class Nginx:
             http {{
                 log_format wire '$connection $connection_requests $status $request_method $request_uri $bytes_sent';
                 access_log {self.log} wire;
+                {limits}
                 {temporary}
                 default_type application/octet-stream;
                 client_max_body_size 0;
@@ -218,15 +221,16 @@ class Hypercorn:
             await send({"type": "http.response.body"})
     """
 
-    def __init__(self, folder, content, server_certificate):
+    def __init__(self, folder, content, server_certificate, streams=100):
         (folder / "file").write_bytes(content)
+        (folder / "hypercorn.toml").write_text(f"h2_max_concurrent_streams = {streams}\n")
         (folder / "application.py").write_text(textwrap.dedent(self.APPLICATION))
         self.port = free_port()
         self.base = f"https://localhost:{self.port}"
         certificate, key = server_certificate
         self.program = Program(
-            sys.executable, "-m", "hypercorn", "--bind", f"127.0.0.1:{self.port}", "--certfile", certificate, "--keyfile", key,
-            f"{folder}/application.py:application")
+            sys.executable, "-m", "hypercorn", "--config", folder / "hypercorn.toml", "--bind", f"127.0.0.1:{self.port}",
+            "--certfile", certificate, "--keyfile", key, f"{folder}/application.py:application")
         self.program.wait_listening(self.port)
 
     def end(self):
