@@ -8,15 +8,20 @@ import WireText
 extension ServerAPI {
     /// Performs a method, also on the other nodes where it concerns their clients.
     func perform(_ method: Method, _ request: ServerAPIRequest, _ call: ControlCall) async -> Answer {
-        let own = await self.perform(method, request)
-        guard let cluster = self.cluster, call.forwardedBy == nil, let spread = Spread(method),
-            case .success(let result) = own
-        else { return own }
-        let nodes = NodeCaller(cluster: cluster)
-        let others = await nodes.nodeNames().filter { $0 != nodes.own }
-        guard !others.isEmpty else { return own }
+        guard let cluster = self.cluster, call.forwardedBy == nil, let spread = Spread(method) else {
+            return await self.perform(method, request)
+        }
         var forwarded = NodeRequest(.post, ServerAPIResource.prefix + method.rawValue, by: call.caller)
         forwarded.body = request.text
+        let limit = NodeCaller.bodyLimit(cluster.limits)
+        guard forwarded.body.count <= limit else {
+            return .failure(
+                Failure(.limitExceeded, "limit exceeded: a request that other nodes get has at most \(limit) bytes"))
+        }
+        let own = await self.perform(method, request)
+        let nodes = NodeCaller(cluster: cluster)
+        let others = await nodes.nodeNames().filter { $0 != nodes.own }
+        guard !others.isEmpty, case .success(let result) = own else { return own }
         let outcomes = await nodes.gather(from: others, timeout: cluster.limits.gatherTimeout) { [forwarded] _ in
             forwarded
         }
@@ -53,7 +58,9 @@ extension ServerAPI {
     /// The result of another node.
     private static func result(_ outcome: NodeCaller.Outcome) throws(Failure) -> [UInt8] {
         guard case .success(let reply) = outcome.result, reply.isSuccess else {
-            throw Failure(.internal, "internal server error: the node \(outcome.node.prefix(64)) did not answer")
+            var reason = "the node \(outcome.node.prefix(64)) did not answer"
+            if case .failure(let problem) = outcome.result { reason = problem.detail }
+            throw Failure(.internal, "internal server error: \(reason)")
         }
         var result: [UInt8]?
         var failure: (code: UInt64, message: String)?

@@ -59,4 +59,17 @@ struct ClusterServerAPITests {
             #expect(error?["code"]?.integer == 100 && error?["message"]?.string?.contains("node b") == true)
         }
     }
+
+    @Test func requestThatOtherNodesCannotGetIsRefusedBeforeItIsPerformed() async throws {
+        try await LoopbackCluster.run(["a", "b"], Self.configuration) { cluster in
+            let a = try cluster.node("a")
+            _ = try await RoomProbe(a, user: "ada")
+            let data = String(repeating: "x", count: 1_020_000)
+            let request = #"{"user":"ada","channel":"kept:a","data":"\#(data)"}"#
+            let error = try await self.result(a, "subscribe", request)["error"]
+            #expect(error?["code"]?.integer == 106)
+            #expect(error?["message"]?.string?.contains("1015808 bytes") == true)
+            #expect(try await !a.get("/v1/rooms/kept%3Aa/members").text.contains("ada"))
+        }
+    }
 }
