@@ -43,6 +43,7 @@ def test_a_room_has_as_many_members_as_its_policy_allows(serve):
         assert third.refused(subscribe={"channel": "a"}) == 106
         with connect(service.gateway.address(), "/chat/a") as plain:
             plain.expect_close(1013)
+        assert service.ended_with(1013) == 1
         assert "subscribe" in third.command(subscribe={"channel": "b"})
     service.expect_healthy()
 
@@ -479,3 +480,31 @@ def test_publications_that_a_connect_leaves_out_are_not_counted_as_recovered(ser
     assert 0 < recovered < 20
     assert service.metric("sluice_room_recovered_total") == recovered
     assert service.metric("sluice_room_unrecovered_total") == 20 - recovered
+
+
+@pytest.mark.parametrize("missing, recovers", [(5, True), (6, False)])
+def test_a_client_recovers_as_many_publications_as_allowed(serve, missing, recovers):
+    service = serve({"recovery": "stream"}, **{"max-recovery": 5})
+    with service.member("a") as one:
+        epoch = one.command(history={"channel": "a"})["history"]["epoch"]
+        for number in range(8):
+            assert one.command(publish={"channel": "a", "data": number})
+        with service.member() as two:
+            answer = two.command(subscribe={"channel": "a", "recover": True, "epoch": epoch, "offset": 8 - missing})["subscribe"]
+            assert answer.get("recovered", False) == recovers
+            assert len(answer.get("publications", [])) == (missing if recovers else 0)
+    assert service.metric("sluice_room_unrecovered_total") == (0 if recovers else 1)
+
+
+@pytest.mark.parametrize("size, code", [(600, None), (800, 3500)])
+def test_a_token_is_as_long_as_allowed(sluice, tmp_path, size, code):
+    secret = "a secret of the scenarios that is long enough for HS256"
+    service = RoomService(
+        sluice, tmp_path, {"policies": [ALL], "tokens": "main"}, tokens=[{"name": "main", "secret": secret, "max-size": "1KiB"}])
+    token = jwt.encode({"sub": "ada", "info": "x" * size}, secret, algorithm="HS256")
+    with service.connect() as one:
+        one.send(json.dumps({"id": 1, "connect": {"token": token}}))
+        if code:
+            assert one.closed()[0] == code and service.ended_with(code) == 1
+        else:
+            assert "connect" in one.receive()

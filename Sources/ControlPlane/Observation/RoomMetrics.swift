@@ -85,7 +85,8 @@ struct RoomMetrics {
         for (code, count) in self.hub.counters.errors.sorted(by: { $0.key < $1.key }) {
             text.sample("sluice_room_errors_total", [("code", "\(code)")], count)
         }
-        text.family("sluice_room_disconnects", .counter, "Connections ended with a code of the rooms' protocol.")
+        text.family(
+            "sluice_room_disconnects", .counter, "Connections that the rooms ended, by the code of the Close frame.")
         for (code, count) in self.hub.counters.disconnects.sorted(by: { $0.key < $1.key }) {
             text.sample("sluice_room_disconnects_total", [("code", "\(code)")], count)
         }

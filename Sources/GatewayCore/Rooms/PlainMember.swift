@@ -201,9 +201,12 @@ final class PlainWebSocketMember: WebSocketRelay {
         self.join(self.room, self.info) { $0.end($1) }
     }
 
-    private func end(_ refusal: PlainRefusal) {
+    private func end(_ refusal: PlainRefusal) { self.end(refusal.close.code, refusal.close.reason) }
+
+    private func end(_ code: CloseCode, _ reason: String) {
         self.leave()
-        self.task?.close(refusal.close.code, reason: Array(refusal.close.reason.utf8))
+        self.rooms.hub.counters.addDisconnect(code.rawValue)
+        self.task?.close(code, reason: Array(reason.utf8))
     }
 
     func webSocketOpened() {}
@@ -235,8 +238,7 @@ extension PlainWebSocketMember: PlainRoomMember {
     var batchOutput: BatchOutput? { self.task.map { BatchOutput(task: $0, encoding: nil) } }
 
     func backlogExceeded(_ subscription: RoomSubscription) {
-        self.leave()
-        self.task?.close(.tryAgainLater, reason: Array("reading too slowly for this room".utf8))
+        self.end(.tryAgainLater, "reading too slowly for this room")
     }
 
     /// It never is positioned.

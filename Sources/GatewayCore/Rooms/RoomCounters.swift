@@ -19,7 +19,7 @@ package final class RoomCounters: Sendable {
     package var roomsRefusedToClients: Int { self.refusedToClients.load(ordering: .relaxed) }
     /// Histories that were removed because all together were too large.
     package var removedHistories: Int { self.removed.load(ordering: .relaxed) }
-    /// Connections that ended with a code of the protocol, by this code.
+    /// Connections that the rooms ended, by the code of the Close frame.
     package var disconnects: [UInt16: Int] { self.disconnectsByCode.withLock(\.self) }
     /// Commands that were refused, by the code of the error.
     package var errors: [UInt32: Int] { self.errorsByCode.withLock(\.self) }
