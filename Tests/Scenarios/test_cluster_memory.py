@@ -1,10 +1,12 @@
 """Rooms of a cluster whose Redis has no memory left."""
 import asyncio
+import json
+import urllib.request
 
 import pytest
 from support.cluster import start_nodes
 from support.redis import Redis
-from test_cluster import Client, request, rest
+from test_cluster import DEADLINE, Client, request, rest
 
 CONFIGURATION = """
 cluster: {redis: "REDIS", node: NAME}
@@ -13,6 +15,7 @@ listeners:
   - {name: web, listen: "ws://127.0.0.1:0"}
 routes:
   - {name: programs, path: /connection/websocket, target: rooms}
+  - {name: events, path: /events, target: room-events}
 rooms:
   policies:
     - {name: kept, pattern: "kept:*", publish: everyone, history-size: 1000, history-time: 1h, recovery: stream}
@@ -77,3 +80,13 @@ def test_removal_from_a_room_whose_meta_key_was_evicted_leaves_no_key_that_never
             assert redis.command("TTL", meta) == "-2"
 
     asyncio.run(run())
+
+
+def test_client_without_a_websocket_hears_that_its_message_was_not_published(node, redis):
+    publication = json.dumps({"publish": {"channel": "kept:new", "data": 1}}).encode()
+    redis.command("CONFIG", "SET", "maxmemory", 1)
+    with pytest.raises(urllib.request.HTTPError) as refusal:
+        urllib.request.urlopen(f"http://127.0.0.1:{node.port()}/events", data=publication, timeout=DEADLINE)
+    error = json.loads(refusal.value.read())["error"]
+    assert (refusal.value.code, error["code"]) == (500, 100)
+    assert error["message"].endswith("not published."), error

@@ -247,7 +247,8 @@ extension RoomStreamResponder {
                 200, origin + [FieldLine("Content-Type", "application/json")], body: Array("{\"publish\":{}}\n".utf8))
         case .failure(let error):
             let isAway = error == .away || error == .tooManyRooms
-            let text = "The rooms cannot be reached; the message was \(isAway ? "not published" : "perhaps published")."
+            let outcome = error == .uncertain ? "perhaps published" : "not published"
+            let text = "The rooms cannot be reached; the message was \(outcome)."
             Self.refuse(isAway ? 503 : 500, error.commandError, text, origin, exchange)
         }
     }
