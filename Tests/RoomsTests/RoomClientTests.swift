@@ -405,6 +405,20 @@ struct RoomClientTests {
         #expect(scene.actions() == [.close(.noPong)])
     }
 
+    @Test func pingMayBeAnsweredLateByAClientThatIsNotRead() {
+        var scene = ClientScene()
+        _ = scene.connect()
+        scene.advance(25)
+        scene.client.timerFired(at: scene.now)
+        #expect(scene.actions() == [.send(.ping)])
+        scene.advance(8)
+        scene.client.timerFired(at: scene.now, isRead: false)
+        #expect(scene.actions().isEmpty && scene.client.deadline(at: scene.now) == .seconds(41))
+        scene.advance(8)
+        scene.client.timerFired(at: scene.now)
+        #expect(scene.actions() == [.close(.noPong)])
+    }
+
     @Test func expiredTokenEndsTheConnectionUnlessItIsRenewed() {
         var authority = ClientScene.authority()
         var grant = ConnectionGrant(user: "ann")

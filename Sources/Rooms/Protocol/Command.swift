@@ -12,6 +12,9 @@ package struct Command: Sendable, Hashable {
         self.request = request
     }
 
+    /// The answer to a ping.
+    static let pong = Command(number: 0, .pong)
+
     package enum Request: Sendable, Hashable {
         case connect(ConnectRequest)
         case subscribe(SubscribeRequest)

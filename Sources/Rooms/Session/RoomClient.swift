@@ -86,16 +86,14 @@ package struct RoomClient: Sendable {
 
     // MARK: Commands
 
-    private static let pong = Command(number: 0, .pong)
-
     package mutating func received(_ command: Command, at now: Instant) {
         guard !self.isClosed else { return }
-        if command == Self.pong, self.pongDeadline.take() != nil { return }
+        if command == .pong, self.pongDeadline.take() != nil { return }
         guard self.meters.allowsCommand(rate: self.settings.commandRate, at: now.elapsed) else {
             return self.close(.tooManyRequests)
         }
         // An answer to no ping is harmless, but counts: thousands of them fit into one message.
-        if command == Self.pong { return }
+        if command == .pong { return }
         if case .send = command.request { return self.close(.notAvailable) }
         guard command.number != 0 else { return self.close(.badRequest) }
         switch (self.phase, command.request) {
@@ -552,12 +550,14 @@ package struct RoomClient: Sendable {
         }
     }
 
-    package mutating func timerFired(at now: Instant) {
+    /// - Parameter isRead: whether the owner reads from the client. Its answer to a ping may wait otherwise.
+    package mutating func timerFired(at now: Instant, isRead: Bool = true) {
         if case .new(let deadline) = self.phase {
             if deadline <= now.elapsed { self.close(.stale) }
             return
         }
         guard !self.isClosed else { return }
+        if !isRead, self.pongDeadline != nil { self.pongDeadline = now.elapsed + self.settings.pongTimeout }
         if let deadline = self.pongDeadline, deadline <= now.elapsed { return self.close(.noPong) }
         if let expiry = self.grant.expiry, self.end(of: expiry) <= now.unix { return self.close(.expired) }
         for (channel, subscription) in self.subscriptions.sorted(by: { $0.key < $1.key }) {
