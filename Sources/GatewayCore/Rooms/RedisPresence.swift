@@ -11,9 +11,12 @@ final class RedisPresence {
 
     private let client: RedisClient
     private let cluster: RoomCluster
-    /// Rooms whose clients are being listed, by their keys, with callers for whom they are listed anew after that.
-    private var listings: [[UInt8]: [RoomCompletion<[ClientInfo]>]] = [:]
-    /// Give callers their lists. A large one takes milliseconds for each.
+    /// Rooms that are being read, by their keys, with callers for whom they are read anew after that.
+    private typealias Callers<Value> = [[UInt8]: [RoomCompletion<Value>]]
+
+    private var listings: Callers<[ClientInfo]> = [:]
+    private var countings: Callers<RoomPresenceCounts> = [:]
+    /// Give callers their results. A large list takes milliseconds for each.
     private var answers: Deque<() -> Void> = []
     private var answersInNextTurn = false
     /// Clients of users whose connections are limited.
@@ -61,22 +64,37 @@ final class RedisPresence {
         self.client.publish(RoomScripts.message(envelope), on: keys.channel) { _ in }
     }
 
-    /// Lists a room for one caller after the other, or for several together: a large room takes much of Redis' time.
     /// - Parameter complete: with the clients in the order of their identifiers; `tooLarge` above the cluster's limit.
     func clients(in keys: RoomKeys, _ complete: @escaping RoomCompletion<[ClientInfo]>) {
-        guard self.listings[keys.presence] == nil else {
-            // The list that is being read may lack a client that the caller knows to be there.
-            self.listings[keys.presence]?.append(complete)
-            return
-        }
-        self.list(keys, for: [complete])
+        self.share(\.listings, of: keys, complete) { [self] in self.readClients(in: keys, $0) }
     }
 
-    private func list(_ keys: RoomKeys, for callers: [RoomCompletion<[ClientInfo]>]) {
-        self.listings[keys.presence] = []
-        self.readClients(in: keys) { [self] result in
-            let later = self.listings.removeValue(forKey: keys.presence) ?? []
-            if !later.isEmpty { self.list(keys, for: later) }
+    /// - Parameter complete: with how many there are; `tooLarge` above a million.
+    func count(in keys: RoomKeys, _ complete: @escaping RoomCompletion<RoomPresenceCounts>) {
+        self.share(\.countings, of: keys, complete) { [self] in self.readCounts(in: keys, $0) }
+    }
+
+    /// Reads a room for one caller after the other, or for several together: a large room takes much of Redis' time.
+    private func share<Value>(
+        _ waiting: ReferenceWritableKeyPath<RedisPresence, Callers<Value>>, of keys: RoomKeys,
+        _ complete: @escaping RoomCompletion<Value>, _ read: @escaping (@escaping RoomCompletion<Value>) -> Void
+    ) {
+        guard self[keyPath: waiting][keys.presence] == nil else {
+            // What is being read may lack a client that the caller knows to be there.
+            self[keyPath: waiting][keys.presence]?.append(complete)
+            return
+        }
+        self.begin(waiting, of: keys, for: [complete], read)
+    }
+
+    private func begin<Value>(
+        _ waiting: ReferenceWritableKeyPath<RedisPresence, Callers<Value>>, of keys: RoomKeys,
+        for callers: [RoomCompletion<Value>], _ read: @escaping (@escaping RoomCompletion<Value>) -> Void
+    ) {
+        self[keyPath: waiting][keys.presence] = []
+        read { [self] result in
+            let later = self[keyPath: waiting].removeValue(forKey: keys.presence) ?? []
+            if !later.isEmpty { self.begin(waiting, of: keys, for: later, read) }
             for caller in callers { self.answers.append { caller(result) } }
             if !self.answersInNextTurn { self.answer() }
         }
@@ -101,8 +119,7 @@ final class RedisPresence {
         }
     }
 
-    /// - Parameter complete: with how many there are; `tooLarge` above a million.
-    func count(in keys: RoomKeys, _ complete: @escaping (Result<RoomPresenceCounts, RoomBrokerError>) -> Void) {
+    private func readCounts(in keys: RoomKeys, _ complete: @escaping RoomCompletion<RoomPresenceCounts>) {
         // Hashes instead of texts, for rooms that are much larger than a list may be.
         var clients: Set<Int> = []
         var users: Set<Int> = []

@@ -386,7 +386,9 @@ final class RoomSession {
 
     private func presenceStats(_ number: UInt32, _ channel: String) {
         self.with(channel, number) { room, done in
+            self.pendingReads += 1
             self.rooms.broker.presenceCounts(of: room) { [self] in
+                self.pendingReads -= 1
                 done()
                 self.completed(number, $0) { .presenceStats(number: number, clients: $0.clients, users: $0.users) }
             }

@@ -204,4 +204,37 @@ struct ClusterPresenceTests {
         #expect(scene.clients.flatMap(\.complaints) == [])
         scene.finish()
     }
+
+    /// A large room takes much of Redis' time.
+    @Test func clientsOfARoomAreCountedForSeveralCallersTogether() throws {
+        let scene = try ClusterScene(loops: [1], clients: 2, rooms: [Self.room])
+        #expect(try scene.gather())
+        func listCount() -> Int { scene.redis.counts["list"] ?? 0 }
+        let before = listCount()
+        for client in scene.clients { for _ in 0..<20 { client.askForCounts(in: Self.room) } }
+        for _ in 0..<20 { scene.pass(.milliseconds(50)) }
+        #expect(scene.clients.allSatisfy { $0.counted[Self.room] == 2 })
+        #expect(listCount() > before && listCount() < before + 20)
+        #expect(scene.clients.flatMap(\.complaints) == [])
+        scene.finish()
+    }
+
+    @Test func fewRoomsAreCountedForOneClientAtTheSameTime() throws {
+        let rooms = (0..<40).map { "room-\($0)" }
+        let scene = try ClusterScene(loops: [1], clients: 1, rooms: rooms)
+        #expect(try scene.gather())
+        let client = scene.clients[0]
+        func listCount() -> Int { scene.redis.counts["list"] ?? 0 }
+        let before = listCount()
+        scene.redis.pause(for: .seconds(1))
+        for room in rooms { client.askForCounts(in: room) }
+        scene.pass(.milliseconds(50))
+        #expect(listCount() == before)
+        // Redis executes what has come.
+        scene.redis.heal()
+        #expect(listCount() > before && listCount() <= before + 8)
+        for _ in 0..<100 where client.counted.count < rooms.count { scene.pass(.milliseconds(20)) }
+        #expect(client.counted.count == rooms.count && client.complaints == [])
+        scene.finish()
+    }
 }
