@@ -206,4 +206,16 @@ struct RoomModerationTests {
             #expect(!text.contains("secret") && !text.contains("ada"))
         }
     }
+
+    /// Some megabytes are in the kernel.
+    @Test func clientThatDoesNotReadWhatIsSentToItsUserEndsAsSlow() async throws {
+        try await RoomProbe.run { gateway in
+            _ = try await RoomProbe(gateway, user: "ada")
+            let message = #"{"data":"\#(String(repeating: "x", count: 1_000_000))"}"#
+            var sent = 0
+            while sent < 64, try await gateway.post("/v1/users/ada:send", message).json == ["clients": 1] { sent += 1 }
+            #expect(sent < 64)
+            #expect(try await gateway.get("/metrics").text.contains(#"sluice_room_disconnects_total{code="3008"} 1"#))
+        }
+    }
 }

@@ -82,6 +82,17 @@ package enum RoomBrokerError: Error, Equatable {
     case tooLarge
 }
 
+extension RoomBrokerError {
+    /// The error in a reply to a client of the protocol. Clients try again after a temporary one.
+    var commandError: CommandError {
+        switch self {
+        case .away, .uncertain, .refused: .internal
+        case .unrecoverablePosition: .unrecoverablePosition
+        case .tooManyRooms, .tooLarge: .limitExceeded
+        }
+    }
+}
+
 /// How many are in a room on all nodes.
 package struct RoomPresenceCounts: Sendable, Equatable {
     package var clients: Int

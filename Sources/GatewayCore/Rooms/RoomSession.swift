@@ -75,6 +75,7 @@ final class RoomSession {
     private var heldCommand: Command?
     /// Pushes that came before the reply to `connect`, which is sent first.
     private var heldPushes: [SharedMessage] = []
+    private var heldBytes = 0
     private var holdsPushes = true
     /// Reasons why nothing is read.
     private var pauses = 0
@@ -423,7 +424,7 @@ final class RoomSession {
     private func sendHeldPushes() {
         self.holdsPushes = false
         let pushes = self.heldPushes
-        self.heldPushes = []
+        (self.heldPushes, self.heldBytes) = ([], 0)
         for push in pushes { self.connection?.send(push) }
         for subscription in self.subscriptions.values {
             subscription.updateBatchOutput()
@@ -504,15 +505,18 @@ extension RoomSession {
     }
 
     func send(_ data: Payload) {
-        if !self.client.isClosed { self.send(self.encoding.message(.message(data), in: "")) }
+        guard !self.client.isClosed else { return }
+        let message = self.encoding.message(.message(data), in: "")
+        guard self.queuedBytes + message.payload.count <= self.rooms.hub.buffers.memberBacklog else {
+            return self.change { $0.close(.slow) }
+        }
+        self.send(message)
     }
 }
 
 extension RoomSession: RoomSubscriber {
     var takesMore: Bool { self.queuedBytes < self.rooms.hub.buffers.memberOutput }
-    var queuedBytes: Int {
-        self.heldPushes.reduce(self.connection?.queuedBytes ?? 0) { $0 + $1.payload.count }
-    }
+    var queuedBytes: Int { self.heldBytes + (self.connection?.queuedBytes ?? 0) }
     var unconsumedBytes: Int { self.subscriptions.values.reduce(0) { $0 + $1.room.backlog(of: $1) } }
 
     func deliver(_ message: LoopMessage, to subscription: RoomSubscription) {
@@ -526,7 +530,9 @@ extension RoomSession: RoomSubscriber {
     }
 
     private func send(_ push: SharedMessage) {
-        if self.holdsPushes { self.heldPushes.append(push) } else { self.connection?.send(push) }
+        guard self.holdsPushes else { return self.connection?.send(push) ?? () }
+        self.heldPushes.append(push)
+        self.heldBytes += push.payload.count + RoomMessage.overhead
     }
 
     var batchOutput: BatchOutput? {
@@ -586,17 +592,6 @@ extension SessionEncoding {
         case .commands: push
         case .lines: push + [0x0A]
         case .events: Array("data: ".utf8) + push + [0x0A, 0x0A]
-        }
-    }
-}
-
-extension RoomBrokerError {
-    /// The error in a reply to a client of the protocol. Clients try again after a temporary one.
-    var commandError: CommandError {
-        switch self {
-        case .away, .uncertain, .refused: .internal
-        case .unrecoverablePosition: .unrecoverablePosition
-        case .tooManyRooms, .tooLarge: .limitExceeded
         }
     }
 }
