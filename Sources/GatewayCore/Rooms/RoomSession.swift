@@ -573,7 +573,9 @@ extension RoomSession: RoomSubscriber {
 extension RoomSession: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
         let now = self.now
-        self.change { $0.timerFired(at: now) }
+        // A client that does not take its replies must answer nevertheless.
+        let isRead = self.pauses == 0 || self.waitsForOutput
+        self.change { $0.timerFired(at: now, isRead: isRead) }
     }
 }
 

@@ -69,6 +69,28 @@ struct RoomSessionTests {
         chat.scene.finish()
     }
 
+    /// Its answer to a ping is in the socket while its commands wait for a room.
+    @Test func clientWhoseCommandsWaitIsNotClosedForItsAnswerToAPing() throws {
+        let chat = try ChatScene(receiveBuffer: 1 << 20)
+        let speaker = try chat.client(on: 0, "/rooms")
+        let far = try chat.client(on: 1, "/rooms")
+        #expect(Self.enter(speaker, chat, "x") && Self.enter(far, chat, "x"))
+        chat.runFor(.seconds(23))
+        chat.gateway.stalled.insert(1)
+        let count = 6000
+        let commands = (0..<count).map { #"{"id":\#($0 + 10),"publish":{"channel":"x","data":\#($0)}}"# }
+        speaker.send(1, commands.joined(separator: "\n"))
+        chat.runFor(.seconds(3))
+        #expect(speaker.frames.contains { $0.payload == Array("{}".utf8) })
+        speaker.send(1, "{}")
+        chat.runFor(.seconds(20))
+        #expect(!Self.text(speaker).contains(#"{"id":\#(count + 9),"publish":{}}"#))
+        chat.gateway.stalled.remove(1)
+        #expect(chat.run { Self.publications(speaker) == count })
+        #expect(speaker.close == nil)
+        chat.scene.finish()
+    }
+
     @Test func drainEndsClientsWithTheCodeOfTheirProtocol() throws {
         let chat = try ChatScene(loops: 1)
         let member = try chat.client(on: 0, "/rooms")
