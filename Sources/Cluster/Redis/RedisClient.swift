@@ -104,6 +104,11 @@ package final class RedisClient {
         }
     }
 
+    /// Server that commands with this key are sent to first; `nil` if there is only one, or it is not known.
+    package func server(ofKey key: [UInt8]) -> RedisEndpoint? {
+        if case .cluster(let cluster) = self.servers { cluster.server(ofKey: key) } else { nil }
+    }
+
     // MARK: Commands
 
     /// Sends a command. It fails with `notSent` while the client is not ready.

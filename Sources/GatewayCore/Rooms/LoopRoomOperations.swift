@@ -41,7 +41,7 @@ extension LoopGateway {
     func history(
         of name: String, _ request: Command.HistoryRequest, _ complete: @escaping RoomCompletion<RoomHistoryPage>
     ) {
-        self.withRoom(name, complete) { $0.broker.history(of: $1, request, $2) }
+        self.withRoom(name, complete) { $0.broker.history(of: $1, request, while: { true }, $2) }
     }
 
     /// Runs `body` with the room, which is kept until its completion.

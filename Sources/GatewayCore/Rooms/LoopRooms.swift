@@ -16,8 +16,10 @@ final class LoopRooms {
     /// Messages delivered to one member before the next one is served.
     private static let messagesPerVisit = 512
     private static let sweepInterval: Duration = .seconds(10)
-    /// Time that a member waits for a room to open.
+    /// Time that a member waits for a room to open, or for the next part of its history or of those read before it.
     private static let entryTimeout: Duration = .seconds(5)
+    /// Time that it waits in all.
+    private static let longestEntry: Duration = .seconds(30)
 
     let hub: RoomHub
     let index: Int
@@ -86,14 +88,19 @@ final class LoopRooms {
         var recovery: StreamPosition?
         /// Publications that the member recovers at most.
         var limit = 0
-        /// Called once, perhaps before `join` returns; at the latest after `entryTimeout`.
+        /// Called once, perhaps before `join` returns; at the latest after `longestEntry`.
         let complete: (Result<Joined, SharedRoom.JoinError>) -> Void
     }
 
     private struct WaitingEntry {
         let entry: Entry
         let shared: SharedRoom
-        let deadline: Duration
+        let began: Duration
+
+        /// - Parameter lastProgress: of the room.
+        func isLate(at now: Duration, _ lastProgress: Duration) -> Bool {
+            now >= self.began + LoopRooms.longestEntry || now >= max(self.began, lastProgress) + LoopRooms.entryTimeout
+        }
     }
 
     /// Adds a member to a room, as soon as the room is open.
@@ -102,7 +109,7 @@ final class LoopRooms {
         do {
             // Each subscription is one use of the shared room.
             let shared = try self.acquire(name, for: entry.client)
-            self.enter(WaitingEntry(entry: entry, shared: shared, deadline: self.now + Self.entryTimeout))
+            self.enter(WaitingEntry(entry: entry, shared: shared, began: self.now))
         } catch {
             entry.complete(.failure(.notMade(error)))
         }
@@ -168,9 +175,10 @@ final class LoopRooms {
         guard !self.waiting.isEmpty else { return }
         let now = self.now
         for (name, all) in self.waiting {
-            let late = all.filter { $0.deadline <= now }
+            let lastProgress = all.first?.shared.lastProgress ?? .zero
+            let late = all.filter { $0.isLate(at: now, lastProgress) }
             guard !late.isEmpty else { continue }
-            let rest = all.filter { $0.deadline > now }
+            let rest = all.filter { !$0.isLate(at: now, lastProgress) }
             self.waiting[name] = rest.isEmpty ? nil : rest
             for waiting in late {
                 self.hub.release(waiting.shared)

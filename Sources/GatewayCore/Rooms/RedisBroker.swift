@@ -320,14 +320,14 @@ extension RedisBroker {
 
 extension RedisBroker {
     func history(
-        of room: SharedRoom, _ request: Command.HistoryRequest,
+        of room: SharedRoom, _ request: Command.HistoryRequest, while isWanted: @escaping () -> Bool,
         _ complete: @escaping (Result<RoomHistoryPage, RoomBrokerError>) -> Void
     ) {
         let policy = room.policy
         guard policy.keepsHistory else {
             return complete(.success(RoomHistoryPage(publications: [], position: StreamPosition())))
         }
-        self.history.page(self.keys(room), policy, request, complete)
+        self.history.page(self.keys(room), policy, request, while: isWanted, complete)
     }
 
     func removeHistory(of room: SharedRoom, _ complete: @escaping (Result<Void, RoomBrokerError>) -> Void) {
@@ -479,6 +479,9 @@ extension RedisBroker: RedisClientDelegate {
 extension RedisBroker: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
         self.rooms.loop.arm(self.timer, after: Self.tickInterval, target: self)
+        for feed in self.feeds.values where feed.isLoading {
+            if let lastPage = self.history.lastPage(of: feed.keys) { feed.shared.noteProgress(at: lastPage) }
+        }
         self.rooms.refuseLateEntries()
         self.closeUnused()
         for feed in self.feeds.values where feed.mustLoad && !feed.isLoading && feed.isSubscribed { self.load(feed) }

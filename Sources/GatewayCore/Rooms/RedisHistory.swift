@@ -2,13 +2,15 @@ import Cluster
 import DequeModule
 import RedisEngine
 import Rooms
+import StreamTransport
 
 /// Reads and changes the streams of rooms in Redis.
 final class RedisHistory {
     /// Cost of one answer to a request for a history, in bytes: above it, the answer ends.
     private static let answerLimit = 16 << 20
-    /// Pages that are read at the same time, and their bytes, unless it is one. Redis ends a connection whose replies wait
-    /// for it with more than 32 MiB (`client-output-buffer-limit pubsub`), and other commands come behind them.
+    /// Pages that are read from one server at the same time, and their bytes, unless it is one. Redis ends a connection
+    /// whose replies wait for it with more than 32 MiB (`client-output-buffer-limit pubsub`), and other commands come
+    /// behind them.
     private static let readingLimit = (count: 16, bytes: 8 << 20)
     /// Time that a stream's epoch outlasts its publications.
     private static let metaTime: Duration = .seconds(60)
@@ -18,30 +20,40 @@ final class RedisHistory {
         let keys: RoomKeys
         let policy: RoomPolicy
         var pages: StreamReading
+        let server: Server
         let isWanted: () -> Bool
         let complete: (Result<StreamReading.Contents, RoomBrokerError>) -> Void
 
         init(
-            _ keys: RoomKeys, _ policy: RoomPolicy, _ pages: StreamReading, isWanted: @escaping () -> Bool = { true },
+            _ keys: RoomKeys, _ policy: RoomPolicy, _ pages: StreamReading, from server: Server,
+            isWanted: @escaping () -> Bool,
             _ complete: @escaping (Result<StreamReading.Contents, RoomBrokerError>) -> Void
         ) {
             self.keys = keys
             self.policy = policy
             self.pages = pages
+            self.server = server
             self.isWanted = isWanted
             self.complete = complete
         }
+    }
+
+    /// What is read from one server. One of a Redis Cluster that does not answer holds up its own rooms alone.
+    private final class Server {
+        var readingCount = 0
+        var readingBytes = 0
+        /// Pages that are read when others have been: those of histories that rooms need, then those that clients asked for.
+        var waiting: [Deque<(range: StreamRange, reading: Reading)>] = [[], []]
+        var isBeginning = false
+        /// When a page of a history that a room needs was read last.
+        var lastPage: Duration?
     }
 
     private let client: RedisClient
     private let cluster: RoomCluster
     private let hub: RoomHub
     private let run: RedisRun
-    private var readingCount = 0
-    private var readingBytes = 0
-    /// Pages that are read when others have been: those of histories that rooms need, then those that clients asked for.
-    private var waiting: [Deque<(range: StreamRange, reading: Reading)>] = [[], []]
-    private var isBeginning = false
+    private var servers: [RedisEndpoint?: Server] = [:]
 
     init(_ client: RedisClient, _ cluster: RoomCluster, _ hub: RoomHub, _ run: RedisRun) {
         self.client = client
@@ -70,62 +82,72 @@ final class RedisHistory {
         let range = StreamRange(
             after: position?.offset ?? 0, limit: policy.historySize, epoch: position?.epoch ?? "")
         let pages = StreamReading(range, byteLimit: policy.historyBytes, follows: true)
-        let reading = Reading(keys, policy, pages, isWanted: isWanted) { result in
+        let server = self.server(of: keys)
+        let reading = Reading(keys, policy, pages, from: server, isWanted: isWanted) { result in
             complete(result.map { Self.snapshot($0, isWhole: position == nil) })
         }
-        self.begin(range, reading)
+        server.waiting[0].append((range, reading))
+        self.beginWaiting(at: server)
     }
 
     /// Answers a request for a part of the history.
+    /// - Parameter isWanted: asked before each page. If not, it fails.
     func page(
-        _ keys: RoomKeys, _ policy: RoomPolicy, _ request: Command.HistoryRequest,
+        _ keys: RoomKeys, _ policy: RoomPolicy, _ request: Command.HistoryRequest, while isWanted: @escaping () -> Bool,
         _ complete: @escaping (Result<RoomHistoryPage, RoomBrokerError>) -> Void
     ) {
         let range = StreamRange(request)
         let pages = StreamReading(range, byteLimit: Self.answerLimit, follows: false)
-        let reading = Reading(keys, policy, pages) { result in
+        let server = self.server(of: keys)
+        let reading = Reading(keys, policy, pages, from: server, isWanted: isWanted) { result in
             complete(result.flatMap { Self.page($0, request) })
         }
-        self.begin(range, reading)
+        server.waiting[1].append((range, reading))
+        self.beginWaiting(at: server)
     }
 
-    private func begin(_ range: StreamRange, _ reading: Reading) {
-        self.waiting[reading.pages.follows ? 0 : 1].append((range, reading))
-        self.beginWaiting()
+    /// When the server of these keys answered last with a part of a history that a room needs; `nil` if it did not.
+    func lastPage(of keys: RoomKeys) -> Duration? { self.servers[self.client.server(ofKey: keys.stream)]?.lastPage }
+
+    private func server(of keys: RoomKeys) -> Server {
+        let endpoint = self.client.server(ofKey: keys.stream)
+        let server = self.servers[endpoint] ?? Server()
+        self.servers[endpoint] = server
+        return server
     }
 
     /// Most bytes of a page: one publication may be larger than the others together.
     private func cost(_ reading: Reading) -> Int { max(self.cluster.historyPage, reading.policy.maximumMessageSize) }
 
-    private func nextWaiting() -> (range: StreamRange, reading: Reading)? {
-        guard let index = self.waiting.firstIndex(where: { !$0.isEmpty }), let next = self.waiting[index].first,
-            self.readingCount < Self.readingLimit.count,
-            self.readingCount == 0 || self.readingBytes + self.cost(next.reading) <= Self.readingLimit.bytes
+    private func nextWaiting(at server: Server) -> (range: StreamRange, reading: Reading)? {
+        guard let index = server.waiting.firstIndex(where: { !$0.isEmpty }), let next = server.waiting[index].first,
+            server.readingCount < Self.readingLimit.count,
+            server.readingCount == 0 || server.readingBytes + self.cost(next.reading) <= Self.readingLimit.bytes
         else { return nil }
-        return self.waiting[index].removeFirst()
+        return server.waiting[index].removeFirst()
     }
 
-    private func beginWaiting() {
+    private func beginWaiting(at server: Server) {
         // One that fails at once ends before the next one begins.
-        guard !self.isBeginning else { return }
-        self.isBeginning = true
-        while let (range, reading) = self.nextWaiting() {
-            self.readingCount += 1
-            self.readingBytes += self.cost(reading)
+        guard !server.isBeginning else { return }
+        server.isBeginning = true
+        while let (range, reading) = self.nextWaiting(at: server) {
+            server.readingCount += 1
+            server.readingBytes += self.cost(reading)
             self.read(range, reading)
         }
-        self.isBeginning = false
+        server.isBeginning = false
     }
 
     private func finish(_ reading: Reading, _ result: Result<StreamReading.Contents, RoomBrokerError>) {
         self.endPage(reading)
         reading.complete(result)
-        self.beginWaiting()
+        self.beginWaiting(at: reading.server)
     }
 
     private func endPage(_ reading: Reading) {
-        self.readingCount -= 1
-        self.readingBytes -= self.cost(reading)
+        reading.server.readingCount -= 1
+        reading.server.readingBytes -= self.cost(reading)
     }
 
     private func read(_ range: StreamRange, _ reading: Reading) {
@@ -148,11 +170,19 @@ final class RedisHistory {
     }
 
     private func received(_ page: StreamPage, _ reading: Reading) {
+        let isOfRoom = reading.pages.follows
+        if isOfRoom { reading.server.lastPage = .nanoseconds(Int64(clamping: self.client.loop.now.nanoseconds)) }
         switch reading.pages.received(page) {
         case .read(let range):
-            // The others have their turn: a history may have many pages.
             self.endPage(reading)
-            self.begin(range, reading)
+            // A room opens when its history is complete, and many that are begun take much memory. Those that clients asked
+            // for take turns.
+            if isOfRoom {
+                reading.server.waiting[0].prepend((range, reading))
+            } else {
+                reading.server.waiting[1].append((range, reading))
+            }
+            self.beginWaiting(at: reading.server)
         case .finish(let contents): self.finish(reading, .success(contents))
         case .giveUp: self.finish(reading, .failure(.away))
         }

@@ -35,8 +35,9 @@ protocol RoomBroker: AnyObject {
     func presence(of room: SharedRoom, _ complete: @escaping (Result<[ClientInfo], RoomBrokerError>) -> Void)
     func presenceCounts(
         of room: SharedRoom, _ complete: @escaping (Result<RoomPresenceCounts, RoomBrokerError>) -> Void)
+    /// - Parameter isWanted: asked while the history is read. If not, it may fail.
     func history(
-        of room: SharedRoom, _ request: Command.HistoryRequest,
+        of room: SharedRoom, _ request: Command.HistoryRequest, while isWanted: @escaping () -> Bool,
         _ complete: @escaping (Result<RoomHistoryPage, RoomBrokerError>) -> Void)
     func removeHistory(of room: SharedRoom, _ complete: @escaping (Result<Void, RoomBrokerError>) -> Void)
     /// - Parameter complete: with whether the publication was there.
@@ -154,7 +155,7 @@ final class LocalBroker: RoomBroker {
     }
 
     func history(
-        of room: SharedRoom, _ request: Command.HistoryRequest,
+        of room: SharedRoom, _ request: Command.HistoryRequest, while isWanted: @escaping () -> Bool,
         _ complete: @escaping (Result<RoomHistoryPage, RoomBrokerError>) -> Void
     ) {
         do {

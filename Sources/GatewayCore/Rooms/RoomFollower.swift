@@ -201,7 +201,7 @@ final class FollowingMember {
         request.channel = room.name
         request.limit = position == nil ? min(last, Self.historyLimit) : Self.historyLimit
         request.isReversed = true
-        self.rooms.broker.history(of: room, request) { [self] result in
+        self.rooms.broker.history(of: room, request, while: { [self] in self.subscription != nil }) { [self] result in
             let page = try? result.get()
             // Redis may have begun another epoch meanwhile, of which the room hears next.
             let found = page?.position.epoch == newest.epoch ? page?.publications ?? [] : []

@@ -399,7 +399,7 @@ final class RoomSession {
     private func history(_ number: UInt32, _ request: Command.HistoryRequest) {
         self.with(request.channel, number) { room, done in
             self.pendingReads += 1
-            self.rooms.broker.history(of: room, request) { [self] in
+            self.rooms.broker.history(of: room, request, while: { [self] in !self.isClosed }) { [self] in
                 self.pendingReads -= 1
                 done()
                 self.completed(number, $0) { page in

@@ -31,6 +31,8 @@ package final class SharedRoom: Sendable {
         var source: Source
         /// Loops on which members wait until the room is open, or has caught up.
         var waiting: Set<Int> = []
+        /// When a part of its history, or of those read before it, came last while it was being loaded.
+        var lastProgress: Duration?
         var counted: CountedHistory
         /// Removals from the room's history in the cluster that the copy contains.
         var removals: UInt64 = 0
@@ -420,6 +422,11 @@ extension SharedRoom {
             return true
         }
     }
+
+    /// Its history is being read, or its turn comes: a part of it, or of another one before it, came at `now`.
+    func noteProgress(at now: Duration) { self.state.withLock { $0.lastProgress = now } }
+
+    var lastProgress: Duration? { self.state.withLock(\.lastProgress) }
 
     /// Loops on which members waited; they try again.
     func takeWaiting() -> Set<Int> {

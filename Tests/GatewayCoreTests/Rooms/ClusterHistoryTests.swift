@@ -140,6 +140,105 @@ struct ClusterHistoryTests {
         scene.finish()
     }
 
+    /// With a page for each publication, Redis answers with one of them after each pause.
+    @Test(arguments: [(200, false), (1000, true)])
+    func entryWaitsForHalfAMinuteWhileTheHistoryIsRead(_ pause: Int, _ isRefused: Bool) throws {
+        let scene = try self.scene(publications: 60, ClusterScene.Options(historyPage: 400))
+        let reader = scene.clients[1]
+        try scene.connect(reader, to: 1)
+        var waited = 0
+        while waited < 40_000, !reader.isInAllRooms, reader.counts["refused subscriptions"] == nil {
+            scene.redis.pause(for: .seconds(4))
+            scene.pass(.milliseconds(pause))
+            scene.redis.heal()
+            waited += pause
+        }
+        #expect(reader.isInAllRooms == !isRefused && reader.counts["refused subscriptions"] == (isRefused ? 1 : nil))
+        #expect(waited > (isRefused ? 29_000 : 10_000))
+        if !isRefused { self.expect(scene, Array(1...60)) }
+        scene.finish()
+    }
+
+    @Test func entryFailsWhenNothingIsReadForFiveSeconds() throws {
+        let scene = try self.scene(publications: 60, ClusterScene.Options(historyPage: 400))
+        let reader = scene.clients[1]
+        try scene.connect(reader, to: 1)
+        scene.pass(.milliseconds(60))
+        #expect(!reader.isInAllRooms)
+        scene.redis.pause(for: .seconds(20))
+        scene.pass(.seconds(4))
+        #expect(reader.counts["refused subscriptions"] == nil)
+        scene.pass(.seconds(4))
+        #expect(reader.counts["refused subscriptions"] == 1)
+        scene.finish()
+    }
+
+    /// Of 40 rooms whose histories have five pages each, the first are open long before all pages are read.
+    @Test func historyIsReadToItsEndBeforeOthersAreBegun() throws {
+        let rooms = (0..<40).map { "room-\($0)" }
+        let scene = try ClusterScene(
+            loops: [1, 1], clients: 1, rooms: rooms, plainMembers: rooms,
+            options: ClusterScene.Options(historyPage: 400))
+        let writer = scene.clients[0]
+        try scene.connect(writer, to: 0)
+        for _ in 0..<100 where !writer.isInAllRooms { scene.pass(.milliseconds(20)) }
+        for number in 1...5 {
+            for room in rooms { #expect(writer.publish(number, in: room)) }
+            scene.pass(.milliseconds(50))
+        }
+        func openCount() -> Int { scene.nodes[1].shared.hub.rooms.count { $0.counts(now: .zero).members > 0 } }
+        for member in scene.plainMembers { try scene.connect(member, to: 1) }
+        // Subscriptions first, then a page of as many rooms as are read at the same time.
+        for _ in 0..<8 {
+            scene.redis.pause(for: .seconds(4))
+            scene.pass(.milliseconds(200))
+            scene.redis.heal()
+        }
+        #expect(openCount() >= 16 && openCount() < 40)
+        for _ in 0..<100 where openCount() < 40 { scene.pass(.milliseconds(20)) }
+        #expect(openCount() == 40)
+        #expect(scene.plainMembers.flatMap(\.complaints) == [] && scene.redis.complaints == [])
+        scene.finish()
+    }
+
+    @Test func historyIsNotReadForAClientThatIsGone() throws {
+        let scene = try self.scene(publications: 60, ClusterScene.Options(historyPage: 400))
+        func readCount() -> Int { scene.redis.counts["read"] ?? 0 }
+        let before = readCount()
+        scene.clients[0].askForHistory(of: Self.room, limit: 60)
+        scene.pass(.milliseconds(20))
+        #expect(readCount() > before)
+        scene.clients[0].vanish()
+        scene.pass(.seconds(1))
+        #expect(readCount() < before + 30)
+        #expect(scene.clients.flatMap(\.complaints) == [] && scene.redis.complaints == [])
+        scene.finish()
+    }
+
+    @Test func serverThatDoesNotAnswerHoldsUpTheHistoriesOfItsOwnRoomsAlone() throws {
+        let names = (0..<99).map { "room-\($0)" }
+        func first(ofServer server: Int) -> String? {
+            names.first { ModelRedisSlots.slot(of: ModelRedis.channel(of: $0)) / 8192 == server }
+        }
+        let (silent, other) = (try #require(first(ofServer: 0)), try #require(first(ofServer: 1)))
+        var options = ClusterScene.Options()
+        options.isRedisCluster = true
+        let scene = try ClusterScene(loops: [1], clients: 4, rooms: [silent, other], options: options)
+        #expect(try scene.gather())
+        let last = scene.clients[3]
+        scene.redis.pause(for: .seconds(4), server: 0)
+        for client in scene.clients.dropLast() { for _ in 0..<8 { client.askForHistory(of: silent, limit: 1) } }
+        scene.pass(.milliseconds(100))
+        last.askForHistory(of: other, limit: 1)
+        scene.pass(.milliseconds(500))
+        #expect(scene.clients.map(\.histories.count) == [0, 0, 0, 1])
+        scene.redis.heal()
+        scene.pass(.seconds(1))
+        #expect(scene.clients.map(\.histories.count) == [8, 8, 8, 1])
+        #expect(scene.clients.flatMap(\.complaints) == [] && scene.redis.complaints == [])
+        scene.finish()
+    }
+
     /// A reload of one node after the other, with members in the room.
     @Test(arguments: [[0, 1], [1, 0]])
     func membersMissNothingWhenTheirRoomBeginsToKeepAHistory(_ reloaded: [Int]) throws {

@@ -56,6 +56,8 @@ final class ModelRedis {
     private var runs = 0
     private var scripts: [String: String] = [:]
     private var pausedUntil = MonotonicInstant(nanoseconds: 0)
+    /// The only server that is paused; `nil` if all are.
+    private var pausedServer: Int?
     private var awayUntil = MonotonicInstant(nanoseconds: 0)
     var nextFault: Fault?
     /// Entries that streams lost by failures, or because they began anew.
@@ -120,8 +122,10 @@ final class ModelRedis {
     }
 
     /// Answers nothing for a while.
-    func pause(for duration: Duration) {
+    /// - Parameter server: of a Redis Cluster, the only one that does not; `nil` for all.
+    func pause(for duration: Duration, server: Int? = nil) {
         self.pausedUntil = self.network.now.advanced(by: duration)
+        self.pausedServer = server
         self.count("pause")
     }
 
@@ -246,8 +250,11 @@ final class ModelRedis {
             for connection in self.connections { self.cut(connection) }
             return
         }
-        guard self.network.now >= self.pausedUntil else { return }
-        for connection in self.connections { self.serve(connection) }
+        let isPaused = self.network.now < self.pausedUntil
+        if isPaused, self.pausedServer == nil { return }
+        for connection in self.connections where !isPaused || connection.server != self.pausedServer {
+            self.serve(connection)
+        }
         self.connections.removeAll { $0.peer.isClosed }
     }
 

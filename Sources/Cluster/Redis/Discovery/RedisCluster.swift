@@ -97,6 +97,8 @@ final class RedisCluster {
         return node
     }
 
+    func server(ofKey key: [UInt8]) -> RedisEndpoint? { self.map.node(ofKey: key) }
+
     private func endpoint(of node: RedisNode) -> RedisEndpoint? {
         guard case .fixed(.endpoint(let endpoint)) = node.whereabouts else { return nil }
         return endpoint
