@@ -273,6 +273,7 @@ extension RedisBroker {
             .number(policy.historyBytes), .number(policy.historyTime.wholeMilliseconds), RedisHistory.metaTime(policy),
             .bytes(keys.channel), self.publishCommand, .number(idempotencyKey == nil ? 0 : Self.idempotencyTime),
         ]
+        let known = room.knownPosition ?? StreamPosition()
         let once = idempotencyKey.map { [keys.idempotency($0)] } ?? []
         let announcement = RedisAnnouncement(on: keys.channel) { reply in
             guard let published = try? Self.published(reply), !published.isRepeated else { return nil }
@@ -280,7 +281,8 @@ extension RedisBroker {
         }
         self.client.perform(
             RoomScripts.publish, keys: (isKept ? [keys.meta, keys.stream] : []) + once,
-            arguments: arguments + self.run.arguments, announcement: announcement, complete)
+            arguments: arguments + self.run.arguments + [.text(known.epoch), .text("\(known.offset)")],
+            announcement: announcement, complete)
     }
 
     private func completed(_ cost: Int) {

@@ -134,7 +134,8 @@ package enum RoomScripts {
     /// migrates, a server executes nothing with several keys of which one does not exist. Arguments: envelope, epoch of a
     /// new stream, entries kept, bytes kept, milliseconds until the stream expires, until meta expires, channel, command for
     /// publishing, milliseconds that the idempotency key lasts or 0, run of the server or empty, `1` if append-only files
-    /// are complete. Returns: 1 if the key was used before, offset, epoch.
+    /// are complete, newest position that the node knows: epoch or empty, offset. If the server has forgotten it, another
+    /// epoch begins, as its offsets must not be given again. Returns: 1 if the key was used before, offset, epoch.
     package static let publish = RedisScript(
         """
         local once, result = tonumber(ARGV[9]), KEYS[#KEYS]
@@ -146,6 +147,10 @@ package enum RoomScripts {
         local size, offset, stream = tonumber(ARGV[3]), '0', ''
         if size > 0 then
           \(Self.epoch(new: 2, known: 10))
+          if epoch == ARGV[12] and tonumber(meta[3] or 0) < tonumber(ARGV[13]) then
+            epoch = ARGV[2]
+            redis.call('HSET', KEYS[1], 'e', epoch, 'f', (meta[3] or 0) .. ' ' .. epoch)
+          end
           offset = number(redis.call('HINCRBY', KEYS[1], 'o', 1))
           local added = redis.pcall('XADD', KEYS[2], offset .. '-0', 'd', ARGV[1])
           if type(added) == 'table' and added.err then

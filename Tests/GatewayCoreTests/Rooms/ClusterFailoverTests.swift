@@ -133,6 +133,35 @@ struct ClusterFailoverTests {
         scene.finish()
     }
 
+    /// They are sent before the node has read the room again.
+    @Test func messagesThatWaitedForRedisDoNotGetPositionsThatOthersHad() throws {
+        let scene = try ClusterScene(
+            loops: [1], clients: 2, rooms: [Self.room], plainMembers: [Self.room, Self.room])
+        let reader = scene.clients[0]
+        scene.redis.beginAppendOnlyFile()
+        #expect(try scene.gather())
+        for member in scene.plainMembers { try scene.connect(member, to: 0) }
+        scene.pass(.milliseconds(100))
+        for number in 1...4 {
+            if number == 3 { scene.redis.saveState() }
+            #expect(scene.clients[1].publish(number, in: Self.room))
+            scene.pass(.milliseconds(50))
+        }
+        let before = self.position(reader)
+        #expect(before.offset == 4)
+        reader.vanish()
+        scene.redis.restartWithoutTheEnd()
+        scene.pass(.milliseconds(5))
+        for (number, member) in zip(5..., scene.plainMembers) { #expect(member.publish(number)) }
+        scene.pass(.seconds(2))
+        #expect(try scene.gather())
+        #expect(scene.redis.everStored.count == 6)
+        #expect(scene.redis.everStored.filter { $0.epoch == before.epoch }.map(\.offset) == [1, 2, 3, 4])
+        #expect(self.position(reader).epoch != before.epoch && reader.counts["unrecovered"] == 1)
+        #expect(scene.clients.flatMap(\.complaints) == [] && scene.redis.complaints == [])
+        scene.finish()
+    }
+
     @Test(arguments: [(true, true), (true, false), (false, true)])
     func epochOutlastsARestartOnlyOfAServerWhoseAppendOnlyFileIsComplete(
         _ hasAppendOnlyFile: Bool, _ isDurable: Bool

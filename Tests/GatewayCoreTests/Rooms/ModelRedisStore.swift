@@ -148,6 +148,7 @@ struct ModelRedisStore {
         var (epoch, offset) = ("", 0)
         if Self.number(arguments[2]) > 0 {
             self.begin(keys, epoch: arguments[1], run: arguments[9], isComplete: arguments[10] == "1")
+            _ = self.beginAnew(keys, [arguments[11], arguments[12], arguments[1]])
             (epoch, offset) = self.append(arguments[0], keys, newEpoch: arguments[1])
             self.trim(keys[1], count: Self.number(arguments[2]))
             self.streams[keys[1]]?.expiry = now + Self.number(arguments[4])
