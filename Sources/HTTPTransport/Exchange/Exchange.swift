@@ -13,6 +13,8 @@ package final class Exchange: @unchecked Sendable {
         case waiting(Waiter)
         /// Waits for the connection of its lease.
         case leasing(ConnectionLease)
+        /// Suspended before the request was sent: it begins again when it is resumed, and others get its turn.
+        case suspended(needsFresh: Bool)
         case connecting(ConnectionAttempt)
         /// Waits until this machine has a way to the server.
         case offline(PathWait)
@@ -209,7 +211,12 @@ package final class Exchange: @unchecked Sendable {
 
     private func serveDemand() {
         guard !self.isEnded else { return }
-        if case .connecting(let attempt) = self.phase { return attempt.demandChanged() }
+        switch self.phase {
+        case .waiting(let waiter): return self.pool.suspendIfNeeded(self, waiter)
+        case .suspended(let needsFresh): return self.pool.resume(self, needsFresh: needsFresh)
+        case .connecting(let attempt): return attempt.demandChanged()
+        case .created, .leasing, .offline, .pipelined, .running, .draining, .ended: break
+        }
         // The task may have been suspended in the middle of its body.
         if case .running(let carrier) = self.phase { carrier.pumpBody() }
         guard !self.isEnded else { return }
@@ -223,7 +230,7 @@ package final class Exchange: @unchecked Sendable {
         case .running(let carrier): carrier.updateReading()
         case .draining(let trailers): self.end(.finished(trailers: trailers))
         case .offline(let wait): wait.resume()
-        case .created, .waiting, .leasing, .connecting, .pipelined, .ended: break
+        case .created, .waiting, .leasing, .suspended, .connecting, .pipelined, .ended: break
         }
     }
 
@@ -259,7 +266,7 @@ package final class Exchange: @unchecked Sendable {
         guard !self.isEnded else { return }
         self.phase = .ended
         switch phase {
-        case .created, .offline, .draining, .ended: break
+        case .created, .suspended, .offline, .draining, .ended: break
         case .waiting(let waiter): self.pool.withdraw(waiter)
         case .leasing(let lease): lease.withdraw(self)
         case .pipelined(let connection): connection.withdraw(self)

@@ -104,6 +104,7 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
             case .pool: break
             }
         }
+        guard !self.leaves(exchange, needsFresh: needsFresh) else { return }
         let key = PoolKey(exchange.request)
         let needsFresh = needsFresh || self.mayLoseUnrepeatable(exchange, key)
         switch self.updateHost(key, { $0.acquire(needsFresh: needsFresh) }) {
@@ -115,6 +116,7 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
     }
 
     private func wait(_ exchange: Exchange, _ key: PoolKey, needsFresh: Bool, inFront: Bool) {
+        guard !self.leaves(exchange, needsFresh: needsFresh) else { return }
         self.lastWaiterNumber += 1
         let number = self.lastWaiterNumber
         exchange.phase = .waiting(Waiter(key: key, number: number))
@@ -122,6 +124,28 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
             $0.waitQueue.add(
                 exchange, number: number, priority: exchange.priority, needsFresh: needsFresh, inFront: inFront)
         }
+    }
+
+    /// - Returns: whether the exchange is suspended, so that it gets no connection until it is resumed.
+    private func leaves(_ exchange: Exchange, needsFresh: Bool) -> Bool {
+        guard exchange.isSuspended, exchange.request.lease == nil else { return false }
+        exchange.phase = .suspended(needsFresh: needsFresh)
+        return true
+    }
+
+    /// The demand of a waiting exchange has changed.
+    func suspendIfNeeded(_ exchange: Exchange, _ waiter: Waiter) {
+        guard exchange.isSuspended else { return }
+        let removed = self.updateHost(waiter.key) { $0.waitQueue.remove(waiter.number) }
+        exchange.phase = .suspended(needsFresh: removed?.needsFresh ?? false)
+    }
+
+    /// The demand of an exchange that left has changed.
+    func resume(_ exchange: Exchange, needsFresh: Bool) {
+        guard !exchange.isSuspended else { return }
+        exchange.phase = .created
+        guard !self.isClosed else { return exchange.fail(.poolClosed) }
+        self.assign(exchange, needsFresh: needsFresh, inFront: false)
     }
 
     /// A request that cannot be repeated must not use a connection that the server may close after its first response:
@@ -238,6 +262,11 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
     func connectionOpened(_ connection: HTTPConnection, for exchange: Exchange) {
         self.updateHost(connection.key) { $0.opened() }
         if exchange.request.usesPipelining { self.pipelines[connection.key, default: []].append(connection) }
+        // Early data must be sent now.
+        if !connection.metadata.sendsEarlyData, self.leaves(exchange, needsFresh: false) {
+            connection.updateReading()
+            return self.release(connection)
+        }
         connection.run(exchange)
         self.serveWaiting(connection.key) { _ in }
     }
@@ -245,8 +274,10 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
     /// Exchanges that waited for the connection join it.
     func connectionOpened(_ connection: HTTP2ClientConnection, for exchange: Exchange) {
         self.updateHost(connection.key) { $0.opened(connection) }
-        connection.run(exchange)
+        let isLeft = !connection.metadata.sendsEarlyData && self.leaves(exchange, needsFresh: false)
+        if !isLeft { connection.run(exchange) }
         self.serveWaiting(connection.key) { _ in }
+        if isLeft, connection.isIdle { self.enforceIdleLimit() }
         if self.isClosed { connection.retire() }
     }
 

@@ -62,6 +62,9 @@ struct SimulatedExchangeTests {
             }
         }
 
+        /// Requests that were answered.
+        var answerCount: Int { self.answered.values.reduce(0, +) }
+
         /// - Returns: misuses of descriptors.
         func end() -> [String] {
             self.pool.close()
@@ -132,6 +135,55 @@ struct SimulatedExchangeTests {
         #expect(diary.now.ends == 0)
         #expect(scene.run(atMost: .seconds(2)) { diary.now.ends == 1 })
         #expect(diary.now.failure == .connecting(.deadlinePassed(.connecting)))
+        #expect(scene.end() == [])
+    }
+
+    // MARK: Suspended before the request is sent
+
+    @Test func suspendedExchangeGivesItsTurnToOthers() throws {
+        let scene = try Scene(nil, limit: 1)
+        let (_, first) = scene.begin()
+        #expect(scene.run { scene.listener.accepted.first?.received.isEmpty == false })
+        let (exchange, suspended) = scene.begin()
+        let (_, third) = scene.begin()
+        scene.run(for: .seconds(1))
+        suspended.suspend(exchange)
+        scene.response = Self.ok
+        #expect(scene.run(atMost: .seconds(5)) { third.now.text == "ok" })
+        scene.run(for: .seconds(50))
+        #expect(first.now.text == "ok" && suspended.now.connections.isEmpty && scene.answerCount == 2)
+        suspended.resume(exchange)
+        #expect(scene.run(atMost: .seconds(5)) { suspended.now.text == "ok" })
+        #expect(scene.listener.accepted.count == 1)
+        #expect(scene.end() == [])
+    }
+
+    @Test func connectionThatASuspendedExchangeOpensServesOthers() throws {
+        let scene = try Scene(Self.ok, limit: 1)
+        try #require(scene.ground.network).connectScripts[scene.listener.address] = .delayed(.seconds(2))
+        let (exchange, suspended) = scene.begin()
+        scene.run(for: .seconds(1))
+        suspended.suspend(exchange)
+        scene.run(for: .seconds(5))
+        #expect(scene.listener.accepted.count == 1 && suspended.now.connections.isEmpty)
+        let (_, other) = scene.begin()
+        #expect(scene.run(atMost: .seconds(5)) { other.now.text == "ok" })
+        #expect(suspended.now.connections.isEmpty && scene.answerCount == 1)
+        suspended.resume(exchange)
+        #expect(scene.run(atMost: .seconds(5)) { suspended.now.text == "ok" })
+        #expect(scene.listener.accepted.count == 1)
+        #expect(scene.end() == [])
+    }
+
+    @Test func exchangeSuspendedBeforeItsRequestCanBeCancelled() throws {
+        let scene = try Scene(Self.ok)
+        let (exchange, suspended) = scene.begin()
+        suspended.suspend(exchange)
+        scene.run(for: .seconds(100))
+        #expect(suspended.now.ends == 0 && scene.listener.accepted.isEmpty)
+        exchange.cancel()
+        scene.run(for: .seconds(1))
+        #expect(suspended.now.failure == .cancelled && suspended.now.ends == 1)
         #expect(scene.end() == [])
     }
 

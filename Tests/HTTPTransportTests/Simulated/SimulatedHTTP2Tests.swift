@@ -216,6 +216,23 @@ struct SimulatedHTTP2Tests {
         #expect(scene.end() == [])
     }
 
+    @Test func connectionThatASuspendedTaskOpensServesOthers() throws {
+        let scene = try HTTP2Scene([1], limit: 1)
+        try #require(scene.ground.network).connectScripts[scene.listener.address] = .delayed(.seconds(2))
+        let (exchange, suspended) = scene.begin()
+        scene.run(for: .seconds(1))
+        suspended.suspend(exchange)
+        scene.run(for: .seconds(5))
+        #expect(scene.listener.accepted.count == 1 && suspended.now.connections.isEmpty)
+        let (_, other) = scene.begin()
+        #expect(scene.run(atMost: .seconds(5)) { other.now.content == [1] })
+        #expect(suspended.now.connections.isEmpty)
+        suspended.resume(exchange)
+        #expect(scene.run(atMost: .seconds(5)) { suspended.now.content == [1] })
+        #expect(scene.listener.accepted.count == 1)
+        #expect(scene.end() == [])
+    }
+
     // MARK: Dead connections
 
     /// Something on the way has forgotten the connection: nothing that is sent on it is answered.

@@ -60,6 +60,31 @@ struct ConnectionUseTests {
         session.invalidateAndCancel()
     }
 
+    @Test(.onlyWithHTTP11) func suspendedTaskLetsOthersHaveItsTurn() async throws {
+        let gate = Gate()
+        let server = try await WebServer(["/first": .text("").after(gate), "/": .text("late"), "/third": .text("soon")])
+        let session = URLSession.test { $0.httpMaximumConnectionsPerHost = 1 }
+        session.dataTask(with: server.url("/first")).resume()
+        await server.hasReceived(1)
+        let late = Outcome<Loaded>()
+        let suspended = session.dataTask(with: server.url()) {
+            late.give(Loaded(data: $0, response: $1, error: $2))
+        }
+        suspended.resume()
+        async let third = session.load(server.url("/third"))
+        // A session handles its calls in order: when this load has ended, the others are queued.
+        #expect(try await session.load(#require(URL(string: "data:,x"))).text == "x")
+        suspended.suspend()
+        #expect(try await session.load(#require(URL(string: "data:,x"))).text == "x")
+        gate.open()
+        #expect(await server.hasReceived(2))
+        #expect(server.requests.map(\.path) == ["/first", "/third"])
+        suspended.resume()
+        #expect(try await third.text == "soon")
+        #expect(try await late.value().text == "late")
+        session.invalidateAndCancel()
+    }
+
     @Test func connectionMayBeClosedAfterEveryResponse() async throws {
         // Like small servers: the response does not announce that the connection closes.
         let server = try await WebServer(["/": .text("hello").closing])
