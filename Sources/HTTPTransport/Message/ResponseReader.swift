@@ -1,3 +1,4 @@
+import ByteKernels
 import WireText
 
 /// Reads the responses of one connection from its bytes. Heads are parsed strictly; the framing of the content comes from
@@ -41,6 +42,10 @@ package struct ResponseReader {
     package private(set) var bodyBytes: Int64 = 0
     /// Whether bytes followed the end of the response.
     private var hasExcessBytes = false
+    /// Bytes of line breaks before the status line, which some servers send behind the content before it.
+    private var skippedBytes = 0
+    /// As in Chromium.
+    private static let skippedLimit = 4
 
     package init(limits: MessageLimits) {
         self.limits = limits
@@ -54,6 +59,7 @@ package struct ResponseReader {
         self.headBytes = 0
         self.bodyBytes = 0
         self.hasExcessBytes = false
+        self.skippedBytes = 0
     }
 
     /// Whether bytes that follow a complete response are left to the next one.
@@ -100,6 +106,7 @@ package struct ResponseReader {
             guard offset < bytes.byteCount else { return nil }
             switch self.mode {
             case .idle: throw .unsolicited
+            case .head where self.skips(bytes[byte: offset]): offset += 1
             case .head:
                 if let head = try self.readHead(bytes, at: &offset) { return .head(head) }
             case .length(let left): return self.readContent(bytes.byteCount, at: &offset, left)
@@ -115,6 +122,14 @@ package struct ResponseReader {
             case .ending, .switched: return nil
             }
         }
+    }
+
+    private mutating func skips(_ byte: UInt8) -> Bool {
+        guard self.headBytes == 0, self.skippedBytes < Self.skippedLimit, byte == 0x0D || byte == 0x0A else {
+            return false
+        }
+        self.skippedBytes += 1
+        return true
     }
 
     private mutating func readHead(

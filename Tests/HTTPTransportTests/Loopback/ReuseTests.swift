@@ -43,6 +43,13 @@ struct ReuseTests {
         #expect(server.connections == 2)
     }
 
+    /// Some servers end the content with a line break that its length does not count.
+    @Test func lineBreakBeforeTheNextResponseIsSkipped() async throws {
+        let server = try await RawServer([[.request, .send(Self.ok), .request, .send("\r\n" + Self.ok)]])
+        for _ in 0..<2 { #expect(await self.pool.perform(server.order()).text == "ok") }
+        #expect(server.connections == 1)
+    }
+
     @Test func connectionWithContentAfterAHeadResponseIsNotReused() async throws {
         let server = try await RawServer([
             [.request, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno"), .request], [.request, .send(Self.ok)],

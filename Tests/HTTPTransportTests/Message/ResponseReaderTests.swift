@@ -83,6 +83,26 @@ struct ResponseReaderTests {
         }
     }
 
+    /// Browsers skip a few bytes, too.
+    @Test(arguments: ["\r\n", "\n", "\r\n\r\n"])
+    func lineBreaksBeforeTheStatusLineAreSkipped(_ breaks: String) throws {
+        var reader = try State.head.reader()
+        #expect(try read(&reader, breaks + "HTTP/1.1 204 No\r\n\r\n").hasPrefix("head 204"))
+        #expect(reader.headBytes == 19)
+        reader.beginResponse()
+        var outcomes: [String] = []
+        for character in breaks.unicodeScalars { outcomes.append(try read(&reader, String(character))) }
+        #expect(outcomes.allSatisfy { $0 == "| 1" } && reader.headBytes == 0)
+        #expect(try read(&reader, "HTTP/1.1 204 No\r\n\r\n") == "head 204 | 19")
+    }
+
+    @Test func moreThanTwoLineBreaksAreNoStatusLine() throws {
+        var reader = try State.head.reader()
+        #expect(throws: ResponseViolation.statusLine(.malformedStartLine)) {
+            _ = try read(&reader, "\r\n\r\n\r\nHTTP/1.1 204 No\r\n\r\n")
+        }
+    }
+
     @Test func bytesAfterACompleteResponsePreventReuse() throws {
         var reader = try State.length.reader()
         let outcome = try read(&reader, "helloX")
