@@ -118,7 +118,10 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         case .running, .suspended: new.takeSuspensions(suspensions)
         case .completed: break
         }
-        self.metadata.withLock { $0.delegate = nil }
+        self.metadata.withLock { metadata in
+            metadata.delegate = nil
+            metadata.successor = new
+        }
         // It retains the task.
         self.setDriver(nil)
     }
@@ -237,7 +240,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     /// Progress of the bytes sent and received. Cancelling, pausing or resuming it does the same to the task.
     open var progress: Progress {
-        self.metadata.withLock { metadata in
+        // Also if it is read for the first time now.
+        if let successor = self.metadata.withLock({ $0.successor }) { return successor.progress }
+        return self.metadata.withLock { metadata in
             if let progress = metadata.progress { return progress.root }
             let progress = TaskProgress(metadata, of: self)
             if metadata.state == .completed, metadata.error == nil { progress.finish() }
@@ -345,6 +350,8 @@ struct TaskMetadata {
     var hasBegun = false
     var delegate: DelegateProxy?
     var progress: TaskProgress?
+    /// The task that took the place of this one.
+    var successor: URLSessionTask?
     /// Created when an observable property is first read.
     var observers: PropertyObservers?
 

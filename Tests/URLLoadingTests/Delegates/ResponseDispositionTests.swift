@@ -74,6 +74,20 @@ struct ResponseDispositionTests {
         #expect(await recorder.log.has("invalid"))
     }
 
+    @Test func progressFirstReadAfterwardsIsThatOfTheDownload() async throws {
+        let server = try await WebServer(["/": .head(200, ["Content-Length: 9"]).then(.send([1]), .hang)])
+        let recorder = self.answering(.becomeDownload)
+        let session = URLSession.test(recorder)
+        let task = session.dataTask(with: server.url())
+        task.resume()
+        #expect(await recorder.log.has("became download"))
+        let progress = task.progress
+        #expect(progress === recorder.notes.download?.progress && !progress.isFinished)
+        progress.cancel()
+        #expect((try await recorder.end().error as? URLError)?.code == .cancelled)
+        session.invalidateAndCancel()
+    }
+
     /// What the program does with the data task between its answer and `didBecome`, which brings the other task.
     @Test(.onlyWithHTTP11, arguments: [URLSession.ResponseDisposition.becomeDownload, .becomeStream], [true, false])
     func taskThatBecomesAnotherCanBeCancelled(
