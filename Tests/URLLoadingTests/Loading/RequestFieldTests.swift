@@ -74,6 +74,17 @@ struct RequestFieldTests {
         session.invalidateAndCancel()
     }
 
+    @Test(arguments: ["GET", "HEAD", "DELETE", "POST"])
+    func lengthOfNoBodyIsSent(_ method: String) async throws {
+        let server = try await WebServer(["/": .text("ok")])
+        let session = URLSession.test()
+        let loaded = try await session.load(.to(server.url(), method, ["Content-Length": "0"]))
+        #expect(loaded.status == 200 && loaded.error == nil)
+        let sent = try #require(server.requests.first)
+        #expect(sent.values("Content-Length") == ["0"] && sent.bodyCount == 0)
+        session.invalidateAndCancel()
+    }
+
     @Test func urlWithoutAPathRequestsTheRoot() async throws {
         let server = try await WebServer(["/": .text("root")])
         let session = URLSession.test()
