@@ -28,9 +28,10 @@ struct CookieStore: Sendable {
         return self.jar.cookies.filter { !$0.isExpired(at: moment) }.map { self.publicCookie($0) }
     }
 
-    /// The cookies for a request, in the order of the Cookie field; updates their last access.
-    mutating func take(for request: CookieRequest, now: Date) -> [HTTPCookie] {
+    /// The cookies for a request to a port, in the order of the Cookie field; updates their last access.
+    mutating func take(for request: CookieRequest, port: Int, now: Date) -> [HTTPCookie] {
         self.jar.retrieve(for: request, now: HTTPDate(now)).map { self.publicCookie($0) }
+            .filter { $0.attributes.ports?.contains(port) ?? true }
     }
 
     /// Stores a cookie made by the program.

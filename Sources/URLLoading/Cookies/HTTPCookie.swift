@@ -44,7 +44,7 @@ open class HTTPCookie: NSObject, @unchecked Sendable {  // Not final; immutable.
     open var isHTTPOnly: Bool { self.attributes.isHTTPOnly }
     open var comment: String? { self.attributes.comment }
     open var commentURL: URL? { self.attributes.commentURL }
-    /// `nil` for all ports.
+    /// The ports that the cookie is sent to; `nil` for all.
     open var portList: [NSNumber]? { self.attributes.ports.map { $0.map { NSNumber(value: $0) } } }
 
     /// `nil` if unspecified, and for `SameSite=None`.

@@ -97,7 +97,8 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {  // Not final; its
         guard self.state.withLock({ !$0.store.isEmpty }),
             let request = CookieRequest(url, mainDocumentURL: mainDocumentURL, isNavigation: isNavigation)
         else { return [] }
-        return self.state.withLock { $0.store.take(for: request, now: Date()) }
+        let port = Origin(url)?.port ?? 0
+        return self.state.withLock { $0.store.take(for: request, port: port, now: Date()) }
     }
 
     /// Stores the cookies of a response from `URL` that the policy and the rules allow; none if `URL` is `nil`.

@@ -97,6 +97,15 @@ struct HTTPCookieStorageTests {
         #expect(try self.names("ws://swift.org") == ["root"])
     }
 
+    @Test func cookieWithPortsIsSentToThemOnly() throws {
+        self.storage.setCookie(try Self.cookie("all"))
+        self.storage.setCookie(try Self.cookie("some", with: [.version: "1", .port: "80,8443"]))
+        #expect(try self.names("http://swift.org") == ["all", "some"])
+        #expect(try self.names("https://swift.org:8443/") == ["all", "some"])
+        #expect(try self.names("https://swift.org") == ["all"])
+        #expect(try self.names("http://swift.org:8080") == ["all"])
+    }
+
     @Test func storageKeepsCookiesThatTheHostMaySet() throws {
         let cookies = try [
             Self.cookie("foreign", "example.com"), Self.cookie("own"), Self.cookie("all", ".swift.org"),
