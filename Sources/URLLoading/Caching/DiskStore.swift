@@ -215,7 +215,7 @@ private struct DiskRecord: Codable {
         self.status = http?.statusCode
         self.httpVersion = http?.httpVersion
         self.fields = http?.fields
-        self.userInfo = cached.userInfo.flatMap(Self.propertyList)
+        self.userInfo = cached.encodedUserInfo
         self.exchange = exchange
     }
 
@@ -227,22 +227,9 @@ private struct DiskRecord: Codable {
         let response = self.status.map {
             HTTPURLResponse(metadata, statusCode: $0, httpVersion: self.httpVersion, fields: self.fields ?? [:])
         }
-        let userInfo = self.userInfo.flatMap {
-            try? PropertyListSerialization.propertyList(from: $0, format: nil) as? [String: Any]
-        }
         return CachedURLResponse(
-            response: response ?? URLResponse(metadata), data: content, userInfo: userInfo, storagePolicy: .allowed,
+            response: response ?? URLResponse(metadata), data: content,
+            userInfo: self.userInfo.flatMap(CachedURLResponse.userInfo), storagePolicy: .allowed,
             exchange: self.exchange)
-    }
-
-    /// - Returns: `nil` if a property list cannot hold the values.
-    private static func propertyList(_ userInfo: [AnyHashable: Any]) -> Data? {
-        var list: [String: Any] = [:]
-        for (key, value) in userInfo {
-            guard let key = key as? String else { return nil }
-            list[key] = value
-        }
-        guard PropertyListSerialization.propertyList(list, isValidFor: .binary) else { return nil }
-        return try? PropertyListSerialization.data(fromPropertyList: list, format: .binary, options: 0)
     }
 }

@@ -254,7 +254,7 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
         super.init()
     }
 
-    /// - Parameter userInfo: stored on disk only if it is a property list with string keys.
+    /// - Parameter userInfo: stored on disk, and archived, only if it is a property list with string keys.
     public init(
         response: URLResponse, data: Data, userInfo: [AnyHashable: Any]? = nil, storagePolicy: URLCache.StoragePolicy
     ) {
@@ -282,13 +282,17 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
         else { return nil }
         let policy = UInt(exactly: coder.decodeInt64(forKey: "storagePolicy"))
         self.init(
-            response: response, data: Data(referencing: data), userInfo: nil,
+            response: response, data: Data(referencing: data),
+            userInfo: coder.decodeObject(of: NSData.self, forKey: "userInfo").flatMap {
+                Self.userInfo(Data(referencing: $0))
+            },
             storagePolicy: policy.flatMap(URLCache.StoragePolicy.init) ?? .notAllowed)
     }
 
     open func encode(with coder: NSCoder) {
         coder.encode(self.storedResponse, forKey: "response")
         coder.encode(NSData(data: self.storedData), forKey: "data")
+        coder.encode(self.encodedUserInfo.map { NSData(data: $0) }, forKey: "userInfo")
         coder.encode(Int64(self.storedPolicy.rawValue), forKey: "storagePolicy")
     }
 
@@ -355,6 +359,18 @@ extension CachedURLResponse {
             fields[.age] = "\(entry.age(at: now))"
             return fields
         }
+    }
+
+    /// `nil` if a property list cannot hold the values.
+    var encodedUserInfo: Data? {
+        guard let list = self.userInfo as? [String: Any],
+            PropertyListSerialization.propertyList(list, isValidFor: .binary)
+        else { return nil }
+        return try? PropertyListSerialization.data(fromPropertyList: list, format: .binary, options: 0)
+    }
+
+    static func userInfo(_ encoded: Data) -> [String: Any]? {
+        try? PropertyListSerialization.propertyList(from: encoded, format: nil) as? [String: Any]
     }
 
     /// A copy with `exchange`.

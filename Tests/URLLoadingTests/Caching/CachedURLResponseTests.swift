@@ -37,9 +37,12 @@ struct CachedURLResponseTests {
         let url = try #require(URL(string: "http://a/"))
         let response = try #require(
             HTTPURLResponse(url: url, statusCode: 203, httpVersion: "HTTP/1.1", headerFields: ["A": "b"]))
-        let cached = CachedURLResponse(response: response, data: Data([9]))
-        let data = try NSKeyedArchiver.archivedData(withRootObject: cached, requiringSecureCoding: true)
-        let back = try NSKeyedUnarchiver.unarchivedObject(ofClass: CachedURLResponse.self, from: data)
-        #expect(back == cached)
+        for userInfo in [nil, ["seen": 3]] as [[String: Int]?] {
+            let cached = CachedURLResponse(
+                response: response, data: Data([9]), userInfo: userInfo, storagePolicy: .allowed)
+            let data = try NSKeyedArchiver.archivedData(withRootObject: cached, requiringSecureCoding: true)
+            let back = try NSKeyedUnarchiver.unarchivedObject(ofClass: CachedURLResponse.self, from: data)
+            #expect(back == cached && back?.userInfo as? [String: Int] == userInfo)
+        }
     }
 }
