@@ -154,6 +154,11 @@ private final class FileLoad: RequestLoad {
     }
 
     private static func open(_ url: URL) -> Result<(UncheckedTransfer<FileHandle>, Int), URLError> {
+        // The path is one of this machine's (RFC 8089 §2).
+        if let host = url.host(percentEncoded: false), !host.isEmpty, !host.matchesIgnoringCase("localhost") {
+            return .failure(
+                LoadFailure.error(.fileDoesNotExist, url: url, text: "The URL names a file of another host, \(host)."))
+        }
         guard url.isFileURL, let attributes = try? FileManager.default.attributesOfItem(atPath: url.path) else {
             return .failure(LoadFailure.error(.fileDoesNotExist, url: url))
         }

@@ -53,6 +53,21 @@ struct SchemeTests {
         #expect(recorder.eventsOfTheTask.filter { $0 != "metrics" && $0 != "created" } == ["complete"])
     }
 
+    /// RFC 8089 §2.
+    @Test(
+        arguments: [("", nil), ("localhost", nil), ("LocalHost", nil), ("other.test", .fileDoesNotExist)]
+            as [(String, URLError.Code?)])
+    func fileOfAnotherHostIsNotRead(_ host: String, _ code: URLError.Code?) async throws {
+        let folder = try TemporaryFolder()
+        let file = folder.url.appendingPathComponent("a.txt")
+        try Data("words".utf8).write(to: file)
+        let url = try #require(URL(string: "file://\(host)\(file.path)"))
+        let session = URLSession.test()
+        let loaded = try await session.load(url)
+        #expect(loaded.code == code && loaded.text == (code == nil ? "words" : nil))
+        session.invalidateAndCancel()
+    }
+
     @Test func fileIsRead() async throws {
         let folder = try TemporaryFolder()
         let file = folder.url.appendingPathComponent("page.html")
