@@ -1,5 +1,6 @@
 import BackgroundTransfers
 import Foundation
+import HTTPSemantics
 import Synchronization
 
 /// Drives one task of a background session: passes what the program does to the daemon, and what the daemon reports to the
@@ -104,16 +105,26 @@ final class BackgroundTask: TaskDriver {
 
     private func ask(_ challenge: TransferChallenge) {
         guard self.beginAsking() else { return }
-        let storage = self.core.configuration.urlCredentialStorage
-        let question = challenge.challenge { space in
-            challenge.failures == 0 ? storage?.defaultCredential(for: space) : nil
-        }
+        let question = challenge.challenge { challenge.failures == 0 ? self.proposed(for: $0) : nil }
         let identifier = self.identifier
         self.core.ask(question, about: self.task, of: self.session) { answer in
             self.answer(
                 .answerChallenge(
                     task: identifier, TransferChallengeAnswer(answer, proposed: question.proposedCredential)))
         }
+    }
+
+    /// The account that the URL names, or else what is stored.
+    private func proposed(for space: URLProtectionSpace) -> URLCredential? {
+        let asking = HTTPSemantics.Origin(scheme: space.protocol ?? "", host: space.host, port: space.port)
+        // After a redirect another server may ask.
+        let own = self.task.currentRequest?.url.flatMap { Origin($0) == asking ? $0 : nil }
+        if let account = own.flatMap({ ConfiguredAccount($0) }) {
+            return URLCredential(user: account.user, password: account.password, persistence: .none)
+        }
+        let user = own?.namedUser
+        return self.core.configuration.urlCredentialStorage?.credential(for: space, user: user)
+            ?? user.map { URLCredential(user: $0) }
     }
 
     private func askForRequest(_ stored: TransferRequest) {

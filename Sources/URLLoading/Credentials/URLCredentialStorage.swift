@@ -66,6 +66,13 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {  // Not final; 
         self.change { $0.setDefault(credential, for: space) }
     }
 
+    /// - Parameter user: whose credential is required; `nil` for the default one.
+    func credential(for space: URLProtectionSpace, user: String?) -> URLCredential? {
+        let found = self.defaultCredential(for: space)
+        guard let user, found?.user != user else { return found }
+        return self.credentials(for: space)?[user]
+    }
+
     // MARK: For a task
 
     // The loader calls these. Unless a subclass overrides them, they ignore the task and answer at once.

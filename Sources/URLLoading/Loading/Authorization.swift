@@ -4,17 +4,25 @@ import WireText
 
 extension SessionCore {
     /// Finds the credential that the storage has for a task.
-    /// - Parameter answer: called once: at once, or on the executor after a custom storage has answered.
+    /// - Parameters:
+    ///   - user: whose credential is required; `nil` for the default one.
+    ///   - answer: called once: at once, or on the executor after a custom storage has answered.
     func findCredential(
-        for space: URLProtectionSpace, of task: URLSessionTask, _ answer: @escaping @Sendable (URLCredential?) -> Void
+        for space: URLProtectionSpace, user: String? = nil, of task: URLSessionTask,
+        _ answer: @escaping @Sendable (URLCredential?) -> Void
     ) {
         let storage = self.configuration.urlCredentialStorage
         guard let storage, type(of: storage) != URLCredentialStorage.self else {
-            return answer(storage?.defaultCredential(for: space))
+            return answer(storage?.credential(for: space, user: user))
         }
         let handler = OneShotHandler<URLCredential?> { found in self.executor.execute { answer(found) } }
         // A storage that blocks must not stop the other tasks.
-        storage.queue.async { storage.getDefaultCredential(for: space, task: task) { handler($0) } }
+        storage.queue.async {
+            storage.getDefaultCredential(for: space, task: task) { found in
+                guard let user, found?.user != user else { return handler(found) }
+                storage.getCredentials(for: space, task: task) { handler($0?[user]) }
+            }
+        }
     }
 
     /// Whether Negotiate may use the tickets of the process's user at `url` without the program's word.
@@ -26,6 +34,11 @@ extension SessionCore {
             return host == suffix || name.hasPrefix(".") && host.hasSuffix(name)
         }
     }
+}
+
+extension URL {
+    /// `nil` for an empty user too.
+    var namedUser: String? { self.user(percentEncoded: false).flatMap { $0.isEmpty ? nil : $0 } }
 }
 
 /// User and password that a URL or the settings of a proxy name.
@@ -59,7 +72,7 @@ final class Authorization {
     fileprivate let origin: HTTPSemantics.Origin
     fileprivate let scope: ProtectionScope
     /// For whose requests the credential was accepted; `nil` for requests without an account of their own.
-    fileprivate let account: ConfiguredAccount?
+    let account: ConfiguredAccount?
     let credential: URLCredential
     private var method: Method
 
@@ -144,11 +157,11 @@ struct AuthorizationCache {
 
     var isEmpty: Bool { self.entries.isEmpty }
 
-    /// - Parameter mayUse: whether an authorization of this account is for the request.
+    /// - Parameter mayUse: whether the request may be sent with the authorization.
     func find(
-        _ origin: HTTPSemantics.Origin, path: String, for mayUse: (ConfiguredAccount?) -> Bool
+        _ origin: HTTPSemantics.Origin, path: String, for mayUse: (Authorization) -> Bool
     ) -> Authorization? {
-        self.entries.last { $0.origin == origin && $0.scope.covers(path) && mayUse($0.account) }
+        self.entries.last { $0.origin == origin && $0.scope.covers(path) && mayUse($0) }
     }
 
     mutating func insert(_ authorization: Authorization) {
@@ -156,6 +169,7 @@ struct AuthorizationCache {
             $0 === authorization
                 || $0.origin == authorization.origin && $0.scope == authorization.scope
                     && $0.account == authorization.account
+                    && $0.credential.user == authorization.credential.user
         }
         self.entries.append(authorization)
         if self.entries.count > Self.limit { self.entries.removeFirst() }

@@ -26,8 +26,8 @@ protocol ChallengedRequest: AnyObject, Sendable {
     func configuredCredential(at url: URL) -> URLCredential?
     /// The account that the program has configured for the request; `nil` for none.
     func account(at url: URL) -> ConfiguredAccount?
-    /// Whether a request may be authorized as one of this account.
-    func mayUse(_ account: ConfiguredAccount?, at url: URL) -> Bool
+    /// Whether a request may be sent with what an earlier one was accepted with.
+    func mayUse(_ authorization: Authorization, at url: URL) -> Bool
 
     /// Wraps `work` so that it runs on the loop, unless the request has moved on to another step.
     func awaiting<Answer: Sendable>(_ work: @escaping @Sendable (Self, Answer) -> Void) -> @Sendable (Answer) -> Void
@@ -104,8 +104,9 @@ extension ChallengedRequest {
     func account(at url: URL) -> ConfiguredAccount? { ConfiguredAccount(url) }
 
     /// A URL without a user gets what its server has accepted.
-    func mayUse(_ account: ConfiguredAccount?, at url: URL) -> Bool {
-        self.account(at: url).map { $0 == account } ?? true
+    func mayUse(_ authorization: Authorization, at url: URL) -> Bool {
+        if let account = self.account(at: url) { return authorization.account == account }
+        return url.namedUser.map { $0 == authorization.credential.user } ?? true
     }
 
     /// Sets the `Authorization` of the request about to be sent, unless the program has set its own.
@@ -199,19 +200,13 @@ extension ChallengedRequest {
         if let known = self.credentials.lastRefused ?? self.configuredCredential(at: url) {
             return self.ask(challenges, in: space, proposing: known, response, failure, completion)
         }
+        // A program asks for the password of a user whom the URL names, and the storage does not know.
+        let user = self.isOfProxy ? nil : url.namedUser
         let found = self.awaiting { (load: Self, stored: URLCredential?) in
-            let proposed = load.namedUser(at: url, unlessIn: stored) ?? stored
+            let proposed = stored ?? user.map { URLCredential(user: $0) }
             load.ask(challenges, in: space, proposing: proposed, response, failure, completion)
         }
-        self.core.findCredential(for: space, of: task, found)
-    }
-
-    /// The user that the URL names without a password, unless it is that of `stored`.
-    private func namedUser(at url: URL, unlessIn stored: URLCredential?) -> URLCredential? {
-        guard !self.isOfProxy, let user = url.user(percentEncoded: false), !user.isEmpty, user != stored?.user else {
-            return nil
-        }
-        return URLCredential(user: user)
+        self.core.findCredential(for: space, user: user, of: task, found)
     }
 
     /// Asks the delegate about the first challenge.

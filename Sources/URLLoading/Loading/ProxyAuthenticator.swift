@@ -45,7 +45,7 @@ final class ProxyAuthenticator: ChallengedRequest, @unchecked Sendable {  // Con
         self.proxy.user.map { ConfiguredAccount(user: $0, password: self.proxy.password ?? "") }
     }
 
-    func mayUse(_ account: ConfiguredAccount?, at url: URL) -> Bool { account == self.account(at: url) }
+    func mayUse(_ authorization: Authorization, at url: URL) -> Bool { authorization.account == self.account(at: url) }
 
     func configuredCredential(at url: URL) -> URLCredential? {
         self.account(at: url).map { URLCredential(user: $0.user, password: $0.password, persistence: .none) }

@@ -271,6 +271,50 @@ struct BasicAuthenticationTests {
         #expect(sent == (isAnswered ? [nil, "Basic dXNlcjpwYXNzd2Q="] : [nil]))
     }
 
+    /// Whose methods are called from another thread.
+    private final class OtherStorage: URLCredentialStorage, @unchecked Sendable {}
+
+    @Test(arguments: [false, true]) func storedCredentialOfTheURLsUserIsTaken(_ isCustom: Bool) async throws {
+        let server = try await Self.server()
+        let storage = isCustom ? OtherStorage() : URLCredentialStorage()
+        let space = URLProtectionSpace(
+            host: "127.0.0.1", port: server.port, protocol: "http", realm: "r",
+            authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+        for user in ["other", "user"] {
+            storage.set(URLCredential(user: user, password: "passwd", persistence: .forSession), for: space)
+        }
+        let url = try #require(URL(string: "http://user@127.0.0.1:\(server.port)/"))
+        let session = URLSession.test { $0.urlCredentialStorage = storage }
+        #expect(try await session.load(url).text == "in")
+        #expect(server.requests.map { $0["Authorization"] } == [nil, "Basic dXNlcjpwYXNzd2Q="])
+        session.invalidateAndCancel()
+    }
+
+    /// An earlier request of the session was accepted with it.
+    @Test func credentialOfAnotherUserIsNotSent() async throws {
+        let server = try await WebServer()
+        server.on("/") {
+            $0["Authorization"].map { .text($0) } ?? .text("no", ["WWW-Authenticate: Basic realm=\"r\""], status: 401)
+        }
+        var policies = Policies()
+        policies.challenge = { challenge, answer in
+            let user = challenge.proposedCredential?.user ?? "ada"
+            answer(.useCredential, URLCredential(user: user, password: "secret", persistence: .forSession))
+        }
+        let session = URLSession.test(DataRecorder(policies)) {
+            $0.urlCache = nil
+            $0.urlCredentialStorage = nil
+        }
+        func value(_ user: String) -> String { "Basic \(Data("\(user):secret".utf8).base64EncodedString())" }
+        for (user, sent) in [("", "ada"), ("mary@", "mary"), ("ada@", "ada"), ("mary@", "mary")] {
+            let url = try #require(URL(string: "http://\(user)127.0.0.1:\(server.port)/"))
+            #expect(try await session.load(url).text == value(sent))
+        }
+        let sent = [nil, value("ada"), nil, value("mary"), value("ada"), value("mary")]
+        #expect(server.requests.map { $0["Authorization"] } == sent)
+        session.invalidateAndCancel()
+    }
+
     @Test func credentialOfTheURLIsProposed() async throws {
         let server = try await Self.server()
         let url = try #require(URL(string: "http://user:wrong@127.0.0.1:\(server.port)/"))

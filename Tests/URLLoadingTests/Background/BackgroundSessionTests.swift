@@ -143,6 +143,27 @@ struct BackgroundSessionTests {
         session.invalidateAndCancel()
     }
 
+    @Test(arguments: [
+        ("", "ada", "stored"), ("mary@", "mary", "stored"), ("eve@", "eve", nil), ("eve:word@", "eve", "word"),
+    ])
+    func challengeProposesTheUserOfTheURL(_ account: String, _ user: String, _ password: String?) async throws {
+        let server = try await WebServer(["/": .text("who?", ["WWW-Authenticate: Basic realm=\"r\""], status: 401)])
+        let storage = URLCredentialStorage()
+        let space = URLProtectionSpace(
+            host: "127.0.0.1", port: server.port, protocol: "http", realm: "r",
+            authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+        for user in ["ada", "mary"] {
+            storage.set(URLCredential(user: user, password: "stored", persistence: .forSession), for: space)
+        }
+        let recorder = BackgroundRecorder()
+        let session = try await BackgroundDaemon().session(recorder) { $0.urlCredentialStorage = storage }
+        session.downloadTask(with: try #require(URL(string: "http://\(account)127.0.0.1:\(server.port)/"))).resume()
+        #expect(await recorder.log.has("completed 1"))
+        let proposed = try #require(recorder.notes.challenges.first?.proposedCredential)
+        #expect(proposed.user == user && proposed.password == password)
+        session.invalidateAndCancel()
+    }
+
     @Test func challengeWithoutACredentialEndsWithItsResponse() async throws {
         let server = try await WebServer([
             "/": .text("who?", ["WWW-Authenticate: Basic realm=\"The cellar\""], status: 401)
