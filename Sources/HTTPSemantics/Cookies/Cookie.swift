@@ -148,7 +148,7 @@ package enum CookiePath {
 
 /// The SameSite attribute: which cross-site requests a cookie is sent with (RFC 6265bis §5.6.7).
 package enum SameSite: String, Equatable, Sendable {
-    /// Absent or unknown; treated like `lax`.
+    /// Absent or unknown: all. RFC 6265bis has the rules of `lax` for it, which no platform's Foundation applies.
     case unspecified
     /// All, if the cookie is secure.
     case none

@@ -223,9 +223,10 @@ package struct CookieJar: Sendable {
 
     private static func checkSite(_ cookie: Cookie, from request: CookieRequest) throws(CookieRefusal) {
         switch cookie.sameSite {
+        case .unspecified: break
         case .none:
             guard cookie.isSecure else { throw .sameSiteNoneWithoutSecure }
-        case .lax, .strict, .unspecified:
+        case .lax, .strict:
             guard request.isSameSite || request.isSafeNavigation else { throw .crossSite }
         }
     }
@@ -270,8 +271,8 @@ package struct CookieRequest: Equatable, Sendable {
             CookiePath.matches(self.path, cookiePath: cookie.path), self.isSecure || !cookie.isSecure
         else { return false }
         switch cookie.sameSite {
-        case .none: return true
-        case .lax, .unspecified: return self.isSameSite || self.isSafeNavigation
+        case .none, .unspecified: return true
+        case .lax: return self.isSameSite || self.isSafeNavigation
         case .strict: return self.isSameSite
         }
     }

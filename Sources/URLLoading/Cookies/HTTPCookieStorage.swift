@@ -113,14 +113,9 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {  // Not final; its
         guard policy != .never, let url, let request = CookieRequest(url, mainDocumentURL: mainDocumentURL),
             policy == .always || request.isSameSite
         else { return }
-        // Cookies without SameSite are accepted as from a same-site request.
-        let sameSiteRequest = CookieRequest(host: request.host, path: request.path, isSecure: request.isSecure)
         self.change { state in
             let now = Date()
-            return cookies.reduce(false) { changed, cookie in
-                let source = cookie.attributes.sameSite == .unspecified ? sameSiteRequest : request
-                return state.store.store(cookie, from: source, now: now) || changed
-            }
+            return cookies.reduce(false) { state.store.store($1, from: request, now: now) || $0 }
         }
     }
 

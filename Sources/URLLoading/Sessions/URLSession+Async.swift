@@ -80,7 +80,8 @@ extension URLSession {
                     if let value, let response, error == nil {
                         continuation.resume(returning: (value, response))
                     } else {
-                        continuation.resume(throwing: error ?? URLError(.badServerResponse))
+                        let url = awaited.task?.latestRequest?.url
+                        continuation.resume(throwing: error ?? LoadFailure.error(.badServerResponse, url: url))
                     }
                 }
                 awaited.start(task)

@@ -95,6 +95,18 @@ struct CookieLoadingTests {
         session.invalidateAndCancel()
     }
 
+    @Test func cookieIsKeptAndSentForAnotherMainDocumentWhereThePolicyAllowsIt() async throws {
+        let server = try await self.server()
+        let session = URLSession.test { $0.httpCookieAcceptPolicy = .always }
+        for path in ["/set", "/get"] {
+            var request = URLRequest(url: server.url(path))
+            request.mainDocumentURL = URL(string: "http://elsewhere.test/")
+            _ = try await session.load(request)
+        }
+        #expect(server.requests.last?["Cookie"] == "fr=anjd&232")
+        session.invalidateAndCancel()
+    }
+
     @Test func cookieOfTheProgramGoesBeforeTheStores() async throws {
         let server = try await self.server()
         let session = URLSession.test()

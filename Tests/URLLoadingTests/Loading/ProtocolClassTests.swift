@@ -248,6 +248,20 @@ struct ProtocolClassTests {
         override func stopLoading() {}
     }
 
+    /// Finishes without a response.
+    final class Silent: URLProtocol {
+        override class func canInit(with request: URLRequest) -> Bool { request.url?.host() == "silent.test" }
+        override func startLoading() { self.client?.urlProtocolDidFinishLoading(self) }
+    }
+
+    @Test func awaitedLoadWithoutAResponseFailsForItsURL() async throws {
+        let session = URLSession.test { $0.protocolClasses = [Silent.self] }
+        let url = try self.url("http://silent.test/")
+        let error = await #expect(throws: URLError.self) { try await session.data(from: url) }
+        #expect(error?.code == .badServerResponse && error?.failingURL == url)
+        session.invalidateAndCancel()
+    }
+
     @Test func failureOfTheProtocolNamesItsURL() async throws {
         let session = URLSession.test { $0.protocolClasses = [NamedFailure.self] }
         func failure(_ path: String) async throws -> NSError {
