@@ -1,23 +1,23 @@
 import Foundation
 
 /// A real Redis server with a Unix socket in a folder of its own.
-final class RedisProcess: @unchecked Sendable {  // Used by one test.
-    let socketPath: String
+package final class RedisProcess: @unchecked Sendable {  // Used by one test.
+    package let socketPath: String
     private let folder: URL
     private var process = Process()
 
     /// - Throws: if redis-server is not installed.
-    init() throws {
+    package init() throws {
         self.folder = FileManager.default.temporaryDirectory.appending(path: "redis-\(UUID().uuidString.prefix(8))")
         self.socketPath = self.folder.appending(path: "redis.sock").path
         try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
         try self.start()
     }
 
-    var address: String { "unix://\(self.socketPath)" }
+    package var address: String { "unix://\(self.socketPath)" }
 
     /// Starts the server, empty. Clients connect as soon as they can.
-    func start() throws {
+    package func start() throws {
         self.process = Process()
         self.process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         self.process.arguments = [
@@ -29,13 +29,13 @@ final class RedisProcess: @unchecked Sendable {  // Used by one test.
         try self.process.run()
     }
 
-    func kill() {
+    package func kill() {
         _ = Foundation.kill(self.process.processIdentifier, SIGKILL)
         self.process.waitUntilExit()
     }
 
-    func pause() { _ = Foundation.kill(self.process.processIdentifier, SIGSTOP) }
-    func resume() { _ = Foundation.kill(self.process.processIdentifier, SIGCONT) }
+    package func pause() { _ = Foundation.kill(self.process.processIdentifier, SIGSTOP) }
+    package func resume() { _ = Foundation.kill(self.process.processIdentifier, SIGCONT) }
 
     deinit {
         self.kill()
