@@ -326,6 +326,13 @@ extension LoopGateway {
         eventLog.publish(GatewayEvent(.opened, of: context))
     }
 
+    /// Counts what a connection has transferred for its present route, before it gets another.
+    func countTraffic(of record: TaskRecord, _ context: ConnectionContext) {
+        let traffic = TrafficMetrics(record)
+        self.metrics.end(traffic.since(context.countedTraffic), route: context.routeName)
+        context.countedTraffic = traffic
+    }
+
     /// Logs and counts the end of a connection or tunnel, and removes it.
     /// - Parameters:
     ///   - downstream: record of its task, or of its tunnel's downstream side; `nil` if it had none.
@@ -337,7 +344,11 @@ extension LoopGateway {
         let now = self.loop.now
         self.shared.counters.count("ended/" + reason.name)
         self.shared.log.closed(context, reason, detail: detail, downstream: downstream, upstream: upstream, at: now)
-        for record in [downstream, upstream].compactMap(\.self) { self.metrics.end(record, route: context.routeName) }
+        if let downstream {
+            let traffic = TrafficMetrics(downstream).since(context.countedTraffic)
+            self.metrics.end(traffic, route: context.routeName)
+        }
+        if let upstream { self.metrics.end(TrafficMetrics(upstream), route: context.routeName) }
         if let opened = context.openedAt { self.metrics.lifetimes.add(opened.duration(to: now)) }
         self.recordClosing(context, reason, detail: detail)
         self.remove(context.identifier)

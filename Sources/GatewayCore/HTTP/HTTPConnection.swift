@@ -85,6 +85,7 @@ final class HTTPConnection {
             if let head = try self.parser.parse(bytes, consumed: &used) { return self.received(head) }
         } catch {
             self.context.user = nil
+            self.use(nil)
             return self.refuse(HandshakeRefusal(error))
         }
         // A client that sends an empty line after its request has not begun the next one.
@@ -105,6 +106,7 @@ final class HTTPConnection {
             let refusal = AdmissionRefusal.clientAddress
             self.gateway.shared.counters.count(refusal.rawValue)
             self.gateway.shared.eventLog?.limitHit(refusal.rawValue, listener: self.plan.configuration.name)
+            self.use(nil)
             return self.refuse(refusal.handshakeRefusal, isHead: head.method == "HEAD")
         }
         do throws(HandshakeRefusal) {
@@ -117,8 +119,17 @@ final class HTTPConnection {
                 self.answer(head, match, route: route, grant: grant)
             }
         } catch {
+            self.use(nil)
             self.refuse(error, isHead: head.method == "HEAD")
         }
+    }
+
+    /// The connection belongs to the route of its latest request; `nil` for one that matched none.
+    private func use(_ route: RoutePlan?) {
+        if route?.configuration.name != self.context.routeName {
+            self.gateway.countTraffic(of: self.record, self.context)
+        }
+        self.context.route = route
     }
 
     /// The same connection becomes a WebSocket.
@@ -126,11 +137,14 @@ final class HTTPConnection {
         self.phase = .ended
         self.loop.disarm(self.context.timer)
         self.transport.pauseReading()
+        // The WebSocket counts from zero.
+        self.gateway.countTraffic(of: self.record, self.context)
+        self.context.countedTraffic = nil
         self.gateway.begin(self.context, self.transport, matched, route: route)
     }
 
     private func answer(_ head: RequestHead, _ match: RouteMatch, route: RoutePlan, grant: AccessGrant?) {
-        self.context.route = route
+        self.use(route)
         self.context.user = grant?.subject
         self.record.countReceived(bytes: 0, messages: 1, at: self.loop.now)
         let request = PlainRequest(

@@ -22,6 +22,7 @@ final class ConnectionContext {
         var tokenExpiry: Int64?
         var roomMeters: RoomMeters?
         var user: String?
+        var countedTraffic: TrafficMetrics?
     }
 
     /// Unique in the process, from 1 up; appears in both log lines and in the REST interface.
@@ -98,6 +99,12 @@ final class ConnectionContext {
             let name = newValue.flatMap { (1...UserSelection.nameLimit).contains($0.utf8.count) ? $0 : nil }
             if name != nil || self.user != nil { self.changeRare { $0.user = name } }
         }
+    }
+
+    /// Of plain HTTP: what earlier requests transferred, which counts for their routes; `nil` if all had the same route.
+    var countedTraffic: TrafficMetrics? {
+        get { self.rare?.value.countedTraffic }
+        set { self.changeRare { $0.countedTraffic = newValue } }
     }
 
     private func changeRare(_ change: (inout Rare) -> Void) {

@@ -40,13 +40,14 @@ package struct GatewayMetrics: Sendable {
 
     package init() {}
 
-    /// Reports at most `routeLimit` routes; the rest is added up as `other`.
-    /// - Parameter configured: routes reported first, in this order; others follow by name.
+    /// Reports at most `routeLimit` routes, and connections without a route; the rest is added up as `other`.
+    /// - Parameter configured: routes reported first, in this order; others follow by name. Those without connections count
+    ///   too: else the first connection of one route would take another from its own label to `other`, and back.
     package func bounded(preferring configured: [String]) -> GatewayMetrics {
         let names = Set(self.traffic.keys).union(self.live.keys.map(\.route))
-        guard names.count > Self.routeLimit else { return self }
-        let known = ([""] + configured).filter(names.contains)
-        let kept = Set((known + names.subtracting(known).sorted()).prefix(Self.routeLimit))
+        let others = names.subtracting(configured).subtracting([""]).sorted()
+        let kept = Set((configured + others).prefix(Self.routeLimit)).union([""])
+        guard !names.isSubset(of: kept) else { return self }
         var bounded = self
         bounded.traffic = [:]
         for (route, metrics) in self.traffic {
@@ -83,8 +84,8 @@ package final class GatewayCounters: Sendable {
 
 /// Metrics of the closed connections of one loop. On the loop.
 struct LoopMetrics {
-    /// Number of routes counted separately; the rest counts as `other`.
-    private static let routeLimit = 256
+    /// Number of routes counted separately, far above those of usual configurations; the rest counts as `other`.
+    private static let routeLimit = 4096
 
     /// By route; connections opened through the control plane have an empty name.
     private(set) var ended: [String: TrafficMetrics] = [:]
@@ -93,15 +94,15 @@ struct LoopMetrics {
     /// From the first byte of payload that may flow to the end, in microseconds.
     var lifetimes = Distribution()
 
-    mutating func end(_ record: TaskRecord, route: String?) {
+    mutating func end(_ traffic: TrafficMetrics, route: String?) {
         let name = route ?? ""
         let key = self.ended[name] != nil || self.ended.count < Self.routeLimit ? name : "other"
-        self.ended[key, default: TrafficMetrics()].add(record)
+        self.ended[key, default: TrafficMetrics()].add(traffic)
     }
 }
 
 /// Traffic of several connections.
-package struct TrafficMetrics: Sendable {
+package struct TrafficMetrics: Equatable, Sendable {
     package var connections: UInt64 = 0
     package var bytesReceived: UInt64 = 0
     package var bytesSent: UInt64 = 0
@@ -112,7 +113,7 @@ package struct TrafficMetrics: Sendable {
 
     package init() {}
 
-    private init(_ record: TaskRecord) {
+    init(_ record: TaskRecord) {
         self.connections = 1
         self.bytesReceived = record.bytesReceived
         self.bytesSent = record.bytesSent
@@ -120,10 +121,6 @@ package struct TrafficMetrics: Sendable {
         self.messagesSent = record.messagesSent
         self.framesReceived = record.framesReceived
         self.framesSent = record.framesSent
-    }
-
-    package mutating func add(_ record: TaskRecord) {
-        self.add(TrafficMetrics(record))
     }
 
     package mutating func add(_ other: TrafficMetrics) {
@@ -134,6 +131,20 @@ package struct TrafficMetrics: Sendable {
         self.messagesSent &+= other.messagesSent
         self.framesReceived &+= other.framesReceived
         self.framesSent &+= other.framesSent
+    }
+
+    /// What was transferred since `other`, an earlier state of the same connection.
+    func since(_ other: TrafficMetrics?) -> TrafficMetrics {
+        guard let other else { return self }
+        var rest = self
+        rest.connections &-= other.connections
+        rest.bytesReceived &-= other.bytesReceived
+        rest.bytesSent &-= other.bytesSent
+        rest.messagesReceived &-= other.messagesReceived
+        rest.messagesSent &-= other.messagesSent
+        rest.framesReceived &-= other.framesReceived
+        rest.framesSent &-= other.framesSent
+        return rest
     }
 }
 
@@ -238,9 +249,9 @@ extension LoopGateway {
         return metrics
     }
 
-    /// Number of open connections by group.
-    package var metricsOfOpenConnections: [GatewayMetrics.Group: Int] {
-        self.counted(self.liveIdentifiers(from: 0)[...], GatewayMetrics()).live
+    /// The metrics of this loop, collected in one turn.
+    package var ownMetrics: GatewayMetrics {
+        self.counted(self.liveIdentifiers(from: 0)[...], self.includingClosed(GatewayMetrics()))
     }
 
     /// Adds the metrics of some open connections.
@@ -258,7 +269,9 @@ extension LoopGateway {
                 metrics.live[group, default: 0] += 1
                 metrics.stalled += report.isStalled ? 1 : 0
                 metrics.queuedBytes += report.queuedSendBytes + report.queuedReceiveBytes
-                if let record = report.record { metrics.traffic[route, default: TrafficMetrics()].add(record) }
+                guard let record = report.record else { continue }
+                let traffic = TrafficMetrics(record).since(connection.context.countedTraffic)
+                metrics.traffic[route, default: TrafficMetrics()].add(traffic)
             }
         }
         return metrics

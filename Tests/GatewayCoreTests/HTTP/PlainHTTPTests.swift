@@ -356,14 +356,61 @@ struct PlainHTTPTests {
         scene.finish()
     }
 
+    private func metrics(_ scene: GatewayScene) -> GatewayMetrics {
+        var metrics = GatewayMetrics()
+        scene.gateway.perform { metrics = $0.ownMetrics }
+        return metrics
+    }
+
+    @Test func trafficStaysWithTheRouteOfItsRequest() throws {
+        let scene = try self.scene()
+        let (peer, reader) = try scene.web()
+        var (received, sent): ([UInt64], [UInt64]) = ([], [])
+        for target in ["/a", "/site", "/b"] {
+            peer.send("GET \(target) HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(reader.next(scene)?.status == 200)
+            scene.settle()
+            let plain = try #require(self.metrics(scene).traffic["plain"])
+            received.append(plain.messagesReceived)
+            sent.append(plain.messagesSent)
+        }
+        #expect(received == [1, 1, 2] && sent == [1, 1, 2])
+        let before = self.metrics(scene).traffic
+        peer.send(RawWebSocketPeer.request(to: "/echo"))
+        #expect(scene.head(RawWebSocketPeer(peer, isClient: true))?.hasPrefix("HTTP/1.1 101 ") == true)
+        let after = self.metrics(scene).traffic
+        #expect(before["site"]?.messagesSent == 1 && after["site"] == before["site"])
+        #expect(after["plain"]?.messagesSent == 2 && after["echo"] != nil)
+        #expect(after.values.reduce(0) { $0 + $1.connections } == 2)
+        peer.close()
+        scene.settle()
+        #expect(self.metrics(scene).traffic == after)
+        scene.finish()
+    }
+
+    @Test func connectionHasTheRouteOfItsLatestRequest() throws {
+        let scene = try self.scene()
+        let (_, reader) = try scene.web("GET /a HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(reader.next(scene)?.status == 200)
+        #expect(self.metrics(scene).live.keys.map(\.route) == ["plain"])
+        let (refused, responses) = try scene.web("GET /a HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(responses.next(scene)?.status == 200)
+        refused.send("GET /site HTTP/1.1\r\nHost: a\r\nOrigin: https://b.example\r\n\r\n")
+        #expect(responses.next(scene)?.status == 403)
+        refused.close()
+        scene.settle()
+        let ends = scene.gateway.journal.events(after: 0).events.filter { $0.kind == .closed }
+        #expect(ends.count == 1 && ends.allSatisfy { $0.route == nil })
+        #expect(scene.gateway.endings.map(\.reason) == ["downstream/relaying/refused-request(403)"])
+        scene.finish()
+    }
+
     @Test func connectionsAreReportedAsHTTP() throws {
         let scene = try self.scene()
         let (_, reader) = try scene.web("GET /a HTTP/1.1\r\nHost: a\r\n\r\n")
         #expect(reader.next(scene)?.status == 200)
-        var metrics: [GatewayMetrics.Group: Int] = [:]
-        scene.gateway.perform { metrics = $0.metricsOfOpenConnections }
         let group = GatewayMetrics.Group(route: "plain", kind: .http, isAccepted: true, stage: .open)
-        #expect(metrics == [group: 1])
+        #expect(self.metrics(scene).live == [group: 1])
         #expect(scene.gateway.shared.withAdmission { $0.connections } == 1)
         scene.finish()
     }

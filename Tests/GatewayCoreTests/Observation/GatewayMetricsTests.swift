@@ -27,12 +27,22 @@ struct GatewayMetricsTests {
     @Test func routesBeyondTheLimitAreCountedTogether() {
         let routes = (1...1000).map { "r\($0)" }
         let bounded = self.figures(routes: routes).bounded(preferring: ["r1000", "r999", "gone"])
-        #expect(bounded.traffic.count == GatewayMetrics.routeLimit + 1)
+        #expect(bounded.traffic.count == GatewayMetrics.routeLimit)
         #expect(bounded.traffic["r1000"]?.connections == 1)
         #expect(bounded.traffic["r999"]?.connections == 1)
-        #expect(bounded.traffic["other"]?.connections == UInt64(1000 - GatewayMetrics.routeLimit))
+        #expect(bounded.traffic["other"]?.connections == UInt64(1001 - GatewayMetrics.routeLimit))
         #expect(bounded.traffic.values.reduce(0) { $0 + $1.connections } == 1000)
         #expect(bounded.live.values.reduce(0, +) == 4000)
-        #expect(Set(bounded.live.keys.map(\.route)).count == GatewayMetrics.routeLimit + 1)
+        #expect(Set(bounded.live.keys.map(\.route)).count == GatewayMetrics.routeLimit)
+    }
+
+    @Test func labelOfARouteDoesNotDependOnTheConnectionsOfOthers() {
+        let configured = (1...400).map { "r\($0)" }
+        func labels(_ routes: some Sequence<String>) -> Set<String> {
+            Set(self.figures(routes: Array(routes)).bounded(preferring: configured).traffic.keys)
+        }
+        let some = labels(configured.dropFirst())
+        #expect(labels(configured) == some.union(["r1"]))
+        #expect(labels(configured + [""]) == some.union(["r1", ""]))
     }
 }
