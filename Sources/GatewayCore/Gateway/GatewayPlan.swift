@@ -118,7 +118,7 @@ package struct GatewayPlan: Sendable {
     }
 
     private func upstream(like wanted: UpstreamConfiguration) -> UpstreamPlan? {
-        // TLS material or a password may have changed on disk: such an upstream is created again.
+        // TLS material or a password may have changed on disk: such an upstream is created again, with its balancer.
         self.upstreams.first { $0.context == nil && $0.proxy == nil && $0.configuration == wanted }
     }
 
@@ -305,7 +305,7 @@ package final class UpstreamPlan: Sendable {
     let proxy: ProxyServer?
     /// In the configuration's order. Made once: reports and log lines of all connections share them.
     let endpointURLs: [String]
-    let balancer: Mutex<Balancer>
+    let balancer: SharedBalancer
     /// Of each endpoint.
     let meters: [EndpointMeter]
 
@@ -317,7 +317,9 @@ package final class UpstreamPlan: Sendable {
         self.context = context
         self.proxy = proxy
         self.endpointURLs = configuration.endpoints.map(\.url.description)
-        self.balancer = Mutex(Balancer(configuration))
+        // Files of its TLS or its proxy may have changed, but not its endpoints.
+        let kept = former?.configuration == configuration ? former?.balancer : nil
+        self.balancer = kept ?? SharedBalancer(Balancer(configuration))
         // Entries with the same URL are one endpoint.
         var meters: [String: EndpointMeter] = [:]
         if let former { for (url, meter) in zip(former.endpointURLs, former.meters) { meters[url] = meter } }

@@ -1,5 +1,6 @@
 import GatewayConfiguration
 import StreamTransport
+import Synchronization
 
 /// Chooses among the endpoints of an upstream, and ejects for a while those that keep failing.
 ///
@@ -124,6 +125,19 @@ package struct Balancer: Sendable {
             let (load, bestLoad) = (self.endpoints[index], self.endpoints[best])
             return load.connections * bestLoad.weight < bestLoad.connections * load.weight ? index : best
         }
+    }
+}
+
+/// The balancer of an upstream, which survives reloads that do not change the upstream's settings.
+final class SharedBalancer: Sendable {
+    private let balancer: Mutex<Balancer>
+
+    init(_ balancer: Balancer) {
+        self.balancer = Mutex(balancer)
+    }
+
+    func withLock<Value>(_ body: (inout Balancer) -> sending Value) -> sending Value {
+        self.balancer.withLock(body)
     }
 }
 

@@ -73,6 +73,29 @@ struct EndpointMeterTests {
         scene.finish()
     }
 
+    /// Its certificates and passwords are read again.
+    @Test(arguments: ["tls: {insecure: true}", "proxy: \"http://10.2.0.1:2009\""])
+    func reloadKeepsEjectionsAndConnectionsOfAnUpstreamWithFiles(_ setting: String) throws {
+        let scheme = setting.hasPrefix("tls") ? "tls" : "tcp"
+        let configuration =
+            Self.configuration(["\(scheme)://10.2.0.1:2001", "\(scheme)://10.2.0.1:2002"]) + "\n    \(setting)"
+        let scene = try GatewayScene(configuration)
+        let held = try scene.upstream(scheme == "tls" ? 2002 : 2009)
+        _ = try scene.webSocketClient(1004, "/a")
+        if scheme == "tcp" {
+            // The first connection through the proxy is refused, the second not answered yet.
+            #expect(scene.run { held.accepted.count == 1 })
+            held.accepted[0].send("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
+        }
+        #expect(scene.run { self.metrics(scene).map(\.isEjected) == [true, false] })
+        #expect(scene.run { scene.gateway.plan.upstreamConnections == 1 })
+        let plan = try GatewayPlan(ConfigurationSamples.configuration(configuration), former: scene.gateway.plan)
+        #expect(plan.endpointMetrics(at: scene.network.now).map(\.isEjected) == [true, false])
+        #expect(plan.upstreamConnections == 1)
+        scene.finish()
+        #expect(plan.upstreamConnections == 0)
+    }
+
     @Test func entriesWithOneURLAreOneEndpoint() throws {
         let twice = ["tcp://10.2.0.1:2002", "tcp://10.2.0.1:2002"]
         let scene = try GatewayScene(Self.configuration(twice))
