@@ -213,7 +213,8 @@ struct ConfigurationCommandTests {
     @Test(arguments: options.indices)
     func bridgeOptionReachesTheConfiguration(_ index: Int) async throws {
         let (words, option, text) = Self.options[index]
-        let (listen, target) = ("tcp://127.0.0.1:0", "ws://127.0.0.1:1/")
+        let target = "ws://127.0.0.1:1/"
+        let listen = option == .handshakeTimeout ? "ws://127.0.0.1:0" : "tcp://127.0.0.1:0"
         let run = await CommandHost().run(["bridge", listen, target] + words)
         #expect(run.code == 0 && run.errors == "")
         var expected = try BridgeRequest(listen: listen, target: target, options: [.init(option, text)]).read()

@@ -74,10 +74,10 @@ struct UsageTests {
         $ bridge tcp://127.0.0.1:0 unix:///run/far.sock --proxy http://p.example
         64
         --proxy: expected no proxy beside the endpoint of a Unix socket, found "http://p.example:80"; leave the proxy out
-        $ bridge tcp://127.0.0.1:0 echo --framing json
+        $ bridge tcp://127.0.0.1:0 ws://127.0.0.1:1/ --framing json
         64
         --framing: expected one of binary, text, lines, length-prefixed, base64, found "json"
-        $ bridge tcp://127.0.0.1:0 echo --half-close never --ping-interval 0s --max-connections 0
+        $ bridge tcp://127.0.0.1:0 ws://127.0.0.1:1/ --half-close never --ping-interval 0s --max-connections 0
         64
         --max-connections: expected a whole number from 1 to 10000000, found "0"
         --half-close: expected one of hold, close, signal, found "never"
@@ -104,6 +104,9 @@ struct UsageTests {
         78
         --certificate: expected a file that can be read, found no such file at "/nowhere.pem"; check the path and its permissions for the user that sluice runs as
         --key: expected a file that can be read, found no such file at "/nowhere.key"; check the path and its permissions for the user that sluice runs as
+        $ bridge tcp://127.0.0.1:0 echo --require-target
+        64
+        --require-target: expected TARGET to be an address, found "echo"; leave it out
         $ bridge tcp://127.0.0.1:0 echo --log-level loud --log-format xml
         64
         --log-format: expected one of text, json, found "xml"
@@ -159,6 +162,12 @@ struct UsageTests {
         $ connect ws://127.0.0.1:1/ --text --binary
         64
         --text: cannot be combined with --binary
+        $ connect ws://127.0.0.1:1/ --lines
+        64
+        --lines: requires --binary on a WebSocket; text is sent by lines anyway
+        $ connect wss://127.0.0.1:1/ --insecure --ca /dev/null
+        64
+        --insecure: cannot be combined with --ca
         $ connect ws://127.0.0.1:1/ --quiet --verbose
         64
         --quiet: cannot be combined with --verbose
@@ -449,6 +458,14 @@ struct UsageTests {
         $ get --resume 1 --to /x
         64
         --resume: cannot be combined with URL or --to
+        $ get http://x/ --fresh
+        64
+        --fresh: requires --to or --resume
+        $ get --resume 1 -H a:b --timeout 5s --label a=b
+        64
+        --header: cannot be combined with --resume
+        --timeout: cannot be combined with --resume
+        --label: cannot be combined with --resume
         $ get http://x/ --json --output -
         64
         --output: cannot be standard output with --json
@@ -474,6 +491,13 @@ struct UsageTests {
         $ put /etc/hosts http://x/ --background
         64
         --background: requires --remote
+        $ put --remote /etc/hosts http://x/ --background --output x
+        64
+        --output: cannot be combined with --background
+        $ put --resume 1 --remote -X POST
+        64
+        --remote: cannot be combined with --resume
+        --method: cannot be combined with --resume
         $ put /tmp http://x/
         78
         sluice: /tmp: is a directory

@@ -64,9 +64,8 @@ struct BridgeRequestTests {
 
     @Test func bridgeTakesEveryOption() throws {
         let bridge = try self.configuration(
-            "wss://127.0.0.1:0/x", "wss://h/x", .init(.subprotocol, "a"), .init(.framing, "lines"),
-            .init(.halfClose, "hold"),
-            .init(.header, "A: b"), .init(.header, "C: d"), .init(.origin, "https://o"), .init(.certificate, "c"),
+            "wss://127.0.0.1:0/x", "wss://h/x", .init(.subprotocol, "a"), .init(.header, "A: b"),
+            .init(.header, "C: d"), .init(.origin, "https://o"), .init(.certificate, "c"),
             .init(.key, "k"),
             .init(.clientCA, "cc"), .init(.clientCRL, "cr"), .init(.clientCRL, "cs"), .init(.ca, "ca"),
             .init(.crl, "cl"), .init(.clientCertificate, "cert"), .init(.clientKey, "key"),
@@ -87,8 +86,6 @@ struct BridgeRequestTests {
         #expect(listener.limits.handshakeTimeout == .seconds(2))
         #expect(listener.proxyProtocol.mode == .accept)
         #expect(route.subprotocols == ["a"])
-        #expect(route.tunnel.framing == .lines)
-        #expect(route.tunnel.halfClose == .hold)
         #expect(route.headers == [ExtraHeader(name: "A", value: "b"), ExtraHeader(name: "C", value: "d")])
         #expect(route.origins.map(\.description) == ["https://o"])
         #expect(route.tunnel.compression == CompressionPolicy())
@@ -108,6 +105,9 @@ struct BridgeRequestTests {
         #expect(bridge.log.level == .error)
         let insecure = try self.configuration("tcp://127.0.0.1:0", "tls://h:1", .init(.insecure))
         #expect(!insecure.upstreams[0].tls.verifies)
+        let framed = try self.configuration(
+            "tcp://127.0.0.1:0", "ws://h/x", .init(.framing, "lines"), .init(.halfClose, "hold"))
+        #expect(framed.routes[0].tunnel.framing == .lines && framed.routes[0].tunnel.halfClose == .hold)
     }
 
     @Test func bridgeTakesTheWordsForOrigins() throws {
@@ -197,6 +197,47 @@ struct BridgeRequestTests {
                     misplaced("client-key", "TARGET", "tls:// or wss://", "\"tcp://h:1\""),
                     misplaced("server-name", "TARGET", "tls:// or wss://", "\"tcp://h:1\""),
                 ])
+    }
+
+    @Test(
+        arguments: [
+            ("tcp://127.0.0.1:0", "tcp://h:1", "compress", nil), ("tcp://127.0.0.1:0", "chat", "ping-interval", "5s"),
+            ("tcp://127.0.0.1:0", "echo", "pong-timeout", "5s"),
+            ("tcp://127.0.0.1:0", "tcp://h:1", "max-message-size", "1KiB"),
+            ("tcp://127.0.0.1:0", "tcp://h:1", "framing", "lines"), ("ws://127.0.0.1:0", "ws://h", "framing", "lines"),
+            ("tcp://127.0.0.1:0", "echo", "framing", "lines"), ("ws://127.0.0.1:0", "chat", "framing", "lines"),
+            ("unix:///run/a.sock", "tcp://h:1", "half-close", "hold"),
+            ("ws://127.0.0.1:0", "ws://h", "half-close", "hold"),
+            ("tcp://127.0.0.1:0", "chat", "half-close", "hold"), ("ws://127.0.0.1:0", "echo", "half-close", "hold"),
+            ("tcp://127.0.0.1:0", "tcp://h:1", "handshake-timeout", "5s"),
+            ("ws://127.0.0.1:0", "echo", "connect-timeout", "5s"),
+        ] as [(String, String, String, String?)])
+    func optionWithoutEffectIsNamed(listen: String, target: String, name: String, text: String?) throws {
+        let option = try #require(BridgeOption(rawValue: name))
+        let problems = self.problems(listen, target, .init(option, text))
+        #expect(problems.count == 1 && problems[0].hasPrefix("--\(name): expected "))
+        #expect(problems[0].hasSuffix("; change it, or leave out --\(name)"))
+    }
+
+    @Test(
+        arguments: [
+            ("tcp://127.0.0.1:0", "ws://h", "compress", nil), ("ws://127.0.0.1:0", "echo", "max-message-size", "1KiB"),
+            ("tcp://127.0.0.1:0", "chat", "max-message-size", "1KiB"),
+            ("tcp://127.0.0.1:0", "chat", "framing", "lines"),
+            ("ws://127.0.0.1:0", "unix:///t.sock", "framing", "lines"),
+            ("ws://127.0.0.1:0", "tcp://h:1", "half-close", "hold"),
+            ("ws://127.0.0.1:0", "tcp://h:1", "handshake-timeout", "5s"),
+            ("ws://127.0.0.1:0", "tcp://h:1", "connect-timeout", "5s"),
+        ] as [(String, String, String, String?)])
+    func optionWithAnEffectIsTaken(listen: String, target: String, name: String, text: String?) throws {
+        let option = try #require(BridgeOption(rawValue: name))
+        #expect(self.problems(listen, target, .init(option, text)) == [])
+    }
+
+    @Test func handshakeTimeoutAppliesToAPROXYHeader() {
+        #expect(
+            self.problems(
+                "tcp://127.0.0.1:0", "tcp://h:1", .init(.handshakeTimeout, "5s"), .init(.proxyProtocol, "in,v1")) == [])
     }
 
     @Test func optionsThatBelongTogetherOrExcludeEachOtherAreNamed() {

@@ -283,6 +283,12 @@ private struct ConnectConflicts {
         if security.key != nil, security.certificate == nil {
             reader.reject("--key", "requires --certificate")
         }
+        if security.ca != nil, security.insecure, scheme.speaksTLS || security.starttls != nil {
+            reader.reject("--insecure", "cannot be combined with --ca")
+        }
+        if scheme.speaksWebSocket, transport.lines, !transport.binary {
+            reader.reject("--lines", "requires --binary on a WebSocket", remedy: "text is sent by lines anyway")
+        }
     }
 
     private func refuse(_ options: [String], unless need: String, in reader: inout OptionReader) {

@@ -84,6 +84,7 @@ struct GetCommand: AsyncParsableCommand {
             if self.url != nil || self.to != nil {
                 reader.reject("--resume", "cannot be combined with URL or --to")
             }
+            self.transfer.rejectForResumption(self.overwrite ? ["--overwrite"] : [], &reader)
             return .resume(resume)
         }
         guard let url else {
@@ -92,6 +93,9 @@ struct GetCommand: AsyncParsableCommand {
         }
         if self.overwrite, self.to == nil {
             reader.reject("--overwrite", "requires --to")
+        }
+        if self.fresh, self.to == nil {
+            reader.reject("--fresh", "requires --to or --resume")
         }
         var body = TransferRequest { $0.url = url }
         body.destination = self.to
@@ -168,8 +172,13 @@ struct PutCommand: AsyncParsableCommand {
         if self.control.json, self.output == TransferRun.standardOutput {
             reader.reject("--output", "cannot be standard output with --json")
         }
+        if self.transfer.background, self.output != nil {
+            reader.reject("--output", "cannot be combined with --background")
+        }
         if let resume {
             if self.file != nil { reader.reject("--resume", "cannot be combined with FILE") }
+            self.transfer.rejectForResumption(
+                (self.remote ? ["--remote"] : []) + (self.method == nil ? [] : ["--method"]), &reader)
             return .resume(resume)
         }
         guard let file, let url else {
@@ -231,7 +240,22 @@ private struct TransferOptions: ParsableArguments {
     @Flag(help: "Start the transfer, print its ID and exit.")
     var background = false
 
+    /// A resumed transfer keeps its request.
+    /// - Parameter options: further ones that were given.
+    func rejectForResumption(_ options: [String], _ reader: inout OptionReader) {
+        let given = [
+            ("--header", !self.header.isEmpty), ("--credential", self.credential != nil),
+            ("--insecure", self.insecure), ("--ca", self.ca != nil), ("--idle-timeout", self.idleTimeout != nil),
+            ("--timeout", self.timeout != nil), ("--description", self.annotations.description != nil),
+            ("--priority", self.annotations.priority != nil), ("--label", !self.annotations.label.isEmpty),
+        ]
+        for option in options + given.filter(\.1).map(\.0) {
+            reader.reject(option, "cannot be combined with --resume")
+        }
+    }
+
     func apply(to request: inout TransferRequest, _ reader: inout OptionReader) throws(UnusableFiles) {
+        if self.insecure, self.ca != nil { reader.reject("--insecure", "cannot be combined with --ca") }
         request.headers = reader.headers(self.header)
         request.credential = self.credential
         request.insecure = self.insecure ? true : nil

@@ -150,7 +150,8 @@ struct ShowCommand: AsyncParsableCommand {
 struct SelectionOptions: ParsableArguments {
     @Option(
         parsing: .singleValue,
-        help: .value("kind", "Kind: stream or ws (also webSocket). Repeatable."), completion: .list(["stream", "ws"]))
+        help: .value("kind", "Kind: stream, ws (also webSocket) or http. Repeatable."),
+        completion: .list(["stream", "ws", "http"]))
     var kind: [String] = []
 
     @Option(

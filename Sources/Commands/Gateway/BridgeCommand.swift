@@ -96,6 +96,11 @@ struct BridgeCommand: GatewayCommand {
         if self.process.requireTarget, self.tunnel.targets != nil {
             reader.reject("--require-target", "expected TARGET with it, found --targets", remedy: "leave it out")
         }
+        if self.process.requireTarget, ["echo", "chat"].contains(request.target) {
+            reader.reject(
+                "--require-target", "expected TARGET to be an address, found \(QuotedText.quoted(request.target))",
+                remedy: "leave it out")
+        }
         guard reader.problems.isEmpty else { throw UsageProblems(problems: reader.problems) }
         return request
     }

@@ -78,23 +78,52 @@ struct BridgeAudit {
         case .webSocketListener: self.listen?.speaksWebSocket == false
         case .webSocketTarget: self.target.speaksWebSocket == false
         case .anyWebSocket: self.listen?.speaksWebSocket == false && self.target.speaksWebSocket == false
+        case .messages:
+            !self.isChat && self.listen?.speaksWebSocket == false && self.target.speaksWebSocket == false
+        case .webSocketAndStream: self.joinsWebSocketAndStream == false
+        case .messagesAndStream:
+            self.isChat ? self.listen?.speaksWebSocket == true : self.joinsWebSocketAndStream == false
+        case .handshake:
+            self.listen.map { !$0.speaksWebSocket && !$0.speaksTLS } == true && !self.expectsProxyHeader
+        case .address: if case .builtIn = self.target { true } else { false }
+        }
+    }
+
+    private var isChat: Bool { if case .builtIn = self.target { self.request.target == "chat" } else { false } }
+
+    /// `nil` if that is not known.
+    private var joinsWebSocketAndStream: Bool? {
+        if case .builtIn = self.target { return false }
+        guard let listen = self.listen?.speaksWebSocket, let target = self.target.speaksWebSocket else { return nil }
+        return listen != target
+    }
+
+    private var expectsProxyHeader: Bool { self.proxyWords.contains("in") }
+
+    private var proxyWords: [String] {
+        self.request.options.filter { $0.name == .proxyProtocol }.compactMap(\.text).flatMap {
+            $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
         }
     }
 
     private func misplacedProblem(_ option: BridgeOption) -> ConfigurationProblem {
         let listen = QuotedText.quoted(self.request.listen)
         let target = self.foundTarget
-        let (place, schemes, found) =
+        let both = "\(listen) and \(target)"
+        let (expected, found) =
             switch option.requirement {
-            case .nothing, .anyWebSocket: ("LISTEN or TARGET", "ws:// or wss://", "\(listen) and \(target)")
-            case .secureListener: ("LISTEN", "tls:// or wss://", listen)
-            case .secureTarget: ("TARGET", "tls:// or wss://", target)
-            case .webSocketListener: ("LISTEN", "ws:// or wss://", listen)
-            case .webSocketTarget: ("TARGET", "ws:// or wss://", target)
+            case .nothing, .anyWebSocket, .messages: ("LISTEN or TARGET to begin with ws:// or wss://", both)
+            case .webSocketAndStream, .messagesAndStream:
+                ("either LISTEN or TARGET to begin with ws:// or wss://, and the other to be a stream", both)
+            case .secureListener: ("LISTEN to begin with tls:// or wss://", listen)
+            case .secureTarget: ("TARGET to begin with tls:// or wss://", target)
+            case .webSocketListener: ("LISTEN to begin with ws:// or wss://", listen)
+            case .webSocketTarget: ("TARGET to begin with ws:// or wss://", target)
+            case .handshake: ("LISTEN to begin with tls://, ws:// or wss://, or --proxy-protocol in", listen)
+            case .address: ("TARGET to be an address", target)
             }
         return self.problem(
-            option, expected: "\(place) to begin with \(schemes)", found: found,
-            remedy: "change it, or leave out \(option.argument)")
+            option, expected: expected, found: found, remedy: "change it, or leave out \(option.argument)")
     }
 
     // MARK: Options that require or exclude each other
@@ -180,9 +209,7 @@ struct BridgeAudit {
     /// `in` and `out` are words of the command line alone, so a configuration's list of versions would not name them.
     private func unknownProxyWord(_ corrected: inout BridgeRequest) -> ConfigurationProblem? {
         let known = ["in", "out", "v1", "v2"]
-        let words = self.request.options.filter { $0.name == .proxyProtocol }.compactMap(\.text).flatMap {
-            $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
-        }
+        let words = self.proxyWords
         let problem: ConfigurationProblem
         if let stranger = words.first(where: { !known.contains($0) }) {
             problem = self.problem(

@@ -66,13 +66,28 @@ package enum BridgeOption: String, Sendable, CaseIterable {
         case webSocketListener, webSocketTarget
         /// Either LISTEN or TARGET is a WebSocket.
         case anyWebSocket
+        /// As `anyWebSocket`, or TARGET is the chat.
+        case messages
+        /// One of LISTEN and TARGET is a WebSocket, the other a stream.
+        case webSocketAndStream
+        /// As `webSocketAndStream`, or a stream with the chat.
+        case messagesAndStream
+        /// A client sends something before it is connected to TARGET.
+        case handshake
+        /// TARGET is not built in.
+        case address
     }
 
     var requirement: Requirement {
         switch (self, self.keys.first?.section) {
         case (.origin, _), (.targets, _), (_, .web): .webSocketListener
         case (.header, _): .webSocketTarget
-        case (.subprotocol, _): .anyWebSocket
+        case (.subprotocol, _), (.compress, _), (.pingInterval, _), (.pongTimeout, _): .anyWebSocket
+        case (.maxMessageSize, _): .messages
+        case (.framing, _): .messagesAndStream
+        case (.halfClose, _): .webSocketAndStream
+        case (.handshakeTimeout, _): .handshake
+        case (.connectTimeout, _): .address
         case (_, .listenerTLS): .secureListener
         case (_, .upstreamTLS): .secureTarget
         case (_, .gateway), (_, .listener), (_, .route), (_, .upstream), (_, nil): .nothing
@@ -103,7 +118,9 @@ extension BridgeOption {
             switch self.requirement {
             case .secureListener: "For clients: "
             case .secureTarget: "For TARGET: "
-            case .nothing, .webSocketListener, .webSocketTarget, .anyWebSocket: ""
+            case .nothing, .webSocketListener, .webSocketTarget, .anyWebSocket, .messages, .webSocketAndStream,
+                .messagesAndStream, .handshake, .address:
+                ""
             }
         let text = key.text.replacing("`", with: "")
         let end = text.firstRange(of: ". ")?.lowerBound ?? text.endIndex
