@@ -192,6 +192,11 @@ def test_a_closed_standard_output_is_reported(client, nginx):
     assert b"standard output" in process.stderr.read()
 
 
+def test_a_full_disk_is_reported(client, nginx):
+    error = client.run("get", f"{nginx.base}/file", "-o", "/dev/full").failed(74)
+    assert "cannot write /dev/full: No space left on device; " in error
+
+
 def test_a_transfer_is_resumed_by_its_id(client, held, folder, tmp_path):
     there, here = folder / "there", tmp_path / "here"
     name = client("get", held.url, "--to", there, "--background").strip()

@@ -261,7 +261,7 @@ private struct OutputFile {
         do {
             self.handle = try FileHandle(forWritingTo: URL(fileURLWithPath: self.temporaryPath ?? path))
         } catch {
-            throw Self.failure(path, error.localizedDescription)
+            throw Self.failure(path, Self.reason(error))
         }
         // Fails for a pipe, which needs no truncation.
         if self.temporaryPath == nil { try? self.handle.truncate(atOffset: 0) }
@@ -271,7 +271,7 @@ private struct OutputFile {
         do {
             try self.handle.write(contentsOf: bytes)
         } catch {
-            throw Self.failure(self.path, error.localizedDescription)
+            throw Self.failure(self.path, Self.reason(error))
         }
     }
 
@@ -280,7 +280,7 @@ private struct OutputFile {
         do {
             try self.handle.close()
         } catch {
-            throw Self.failure(self.path, error.localizedDescription)
+            throw Self.failure(self.path, Self.reason(error))
         }
         guard let temporaryPath, rename(temporaryPath, self.path) != 0 else { return }
         throw Self.failure(self.path, String(cString: strerror(errno)))
@@ -290,6 +290,14 @@ private struct OutputFile {
     func discard() {
         try? self.handle.close()
         if let temporaryPath { try? FileManager.default.removeItem(atPath: temporaryPath) }
+    }
+
+    /// The system's own text, which Foundation's is not.
+    private static func reason(_ error: any Error) -> String {
+        let error = error as NSError
+        let cause = error.userInfo[NSUnderlyingErrorKey] as? NSError ?? error
+        return cause.domain == NSPOSIXErrorDomain
+            ? String(cString: strerror(Int32(cause.code))) : error.localizedDescription
     }
 
     private static func failure(_ path: String, _ reason: String) -> ConnectFailure {
