@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,13 +41,19 @@ enum {
     SLUICE_SQLITE_OPEN_FLAGS = 0x2 | 0x4 | 0x10000 | 0x1000000,
 };
 
-// Creates the file of a database if it is missing, and withdraws all access but its owner's: SQLite gives new files of its log the
-// same mode. A file that exists is not opened, as closing it would release the locks of this process.
+// Creates the file of a database if it is missing, and withdraws all access but its owner's, also to files of its log that are
+// there already: SQLite gives new ones the same mode. A file that exists is not opened, as closing it would release the locks of
+// this process.
 static inline void sluice_sqlite_make_private(const char *path) {
     int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (descriptor >= 0) close(descriptor);
-    struct stat found;
-    if (lstat(path, &found) == 0 && S_ISREG(found.st_mode) && (found.st_mode & 077) != 0) chmod(path, found.st_mode & 0700);
+    const char *endings[] = {"", "-wal", "-shm"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        char name[4096];
+        if (snprintf(name, sizeof name, "%s%s", path, endings[i]) >= (int)sizeof name) continue;
+        struct stat found;
+        if (lstat(name, &found) == 0 && S_ISREG(found.st_mode) && (found.st_mode & 077) != 0) chmod(name, found.st_mode & 0700);
+    }
 }
 
 // SQLITE_TRANSIENT: SQLite copies the bytes before the call returns.

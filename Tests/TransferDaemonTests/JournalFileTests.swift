@@ -225,6 +225,21 @@ struct JournalFileTests {
         _ = try file.read()
     }
 
+    @Test func filesOfAnEarlierDaemonsLogBecomePrivate() throws {
+        defer { self.removeFolder() }
+        let earlier = try JournalFile(self.path)
+        try earlier.write(Self.rows)
+        let files = try FileManager.default.contentsOfDirectory(atPath: self.folder).map { "\(self.folder)/\($0)" }
+        #expect(files.count == 3)
+        for file in files { try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file) }
+        #expect(try JournalFile(self.path).read() == Self.rows)
+        for file in files {
+            let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions]
+            #expect((mode as? NSNumber)?.intValue == 0o600, "\(file)")
+        }
+        _ = try earlier.read()
+    }
+
     @Test func missingLibraryNamesItsPackage() throws {
         defer { self.removeFolder() }
         do {

@@ -17,7 +17,7 @@ package final class SQLiteDatabase {
     /// Prepared statements by their text: those of the program's few constant strings.
     private var statements: [String: Statement] = [:]
 
-    /// Opens or creates the file, which only its owner can read.
+    /// Opens or creates the file, which only its owner can read, as the files of its log.
     /// - Throws: where the library is missing, or the file cannot be used.
     package init(_ path: String, library: String = SQLiteDatabase.standardLibrary) throws(SQLiteFailure) {
         var functions = sluice_sqlite_functions()
