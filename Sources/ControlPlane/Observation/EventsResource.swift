@@ -65,7 +65,7 @@ struct EventsResource: Sendable {
                     try await writer.writeEvents(events) { event in
                         let id = reader.position(of: event)
                         return EventStream.Item(
-                            data: EventWriter.json(event, at: id), id: id, type: event.kind.rawValue)
+                            data: reader.json(of: event, at: id), id: id, type: event.kind.rawValue)
                     }
                 case .gap(let missed):
                     let id = reader.last.text
@@ -82,7 +82,7 @@ struct EventsResource: Sendable {
         while true {
             let texts: [[UInt8]]
             switch await reader.next() {
-            case .events(let events): texts = events.map { EventWriter.json($0, at: reader.position(of: $0)) }
+            case .events(let events): texts = events.map { reader.json(of: $0, at: reader.position(of: $0)) }
             case .gap(let missed): texts = [EventWriter.gap(missed, at: reader.last.text)]
             case .heartbeat:
                 guard (try? await socket.sendPing()) != nil else { return }
@@ -173,6 +173,11 @@ private struct EventReader: Sendable {
 
     func position(of event: GatewayEvent) -> String {
         EventPosition.Last(event.number, self.last.instance).text
+    }
+
+    /// Many followers read the same events: the others would wait for the encoding of each.
+    func json(of event: GatewayEvent, at position: String) -> [UInt8] {
+        event.encoding.text { EventWriter.json(event, at: position) }
     }
 
     mutating func next() async -> Step {

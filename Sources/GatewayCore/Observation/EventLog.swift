@@ -128,6 +128,23 @@ package final class EventLog: Sendable {
     }
 }
 
+/// The text of one event, encoded once for all its followers. From any thread.
+package final class EventEncoding: Sendable {
+    private let text = Mutex<[UInt8]?>(nil)
+
+    package init() {}
+
+    /// - Parameter encode: called the first time only; the result must not depend on the follower.
+    package func text(_ encode: () -> [UInt8]) -> [UInt8] {
+        self.text.withLock { text in
+            if let text { return text }
+            let encoded = encode()
+            text = encoded
+            return encoded
+        }
+    }
+}
+
 /// An event of the gateway, numbered in the order of publication.
 package struct GatewayEvent: Sendable {
     package enum Kind: String, CaseIterable, Sendable {
@@ -174,6 +191,7 @@ package struct GatewayEvent: Sendable {
     package var drain: String?
     /// The transfer that it is about.
     package var transfer: String?
+    package let encoding = EventEncoding()
 
     package init(_ kind: Kind) {
         self.kind = kind

@@ -22,6 +22,20 @@ struct EventLogTests {
         #expect(journal.events(after: 0, count: 2).events.map(\.number) == [1, 2])
     }
 
+    @Test func eventIsEncodedOnceForAllFollowers() {
+        let journal = self.journal(of: 2)
+        var count: UInt8 = 0
+        let texts = (0..<3).flatMap { _ in
+            journal.events(after: 0).events.map { event in
+                event.encoding.text {
+                    count += 1
+                    return [count]
+                }
+            }
+        }
+        #expect(texts == [[1], [2], [1], [2], [1], [2]])
+    }
+
     @Test func droppedEventsAreAGap() {
         let journal = self.journal(of: 10)
         let batch = journal.events(after: 2)
