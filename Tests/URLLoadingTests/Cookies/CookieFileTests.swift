@@ -20,7 +20,7 @@ struct CookieFileTests {
     @Test func persistentCookiesOutliveTheirStorage() throws {
         let storage = HTTPCookieStorage(file: self.file)
         let kept = try self.cookie(
-            "kept", [.secure: "TRUE", .sameSitePolicy: "strict", .commentURL: "http://a/", .comment: "c", .port: "80"])
+            "kept", [.secure: "TRUE", .sameSitePolicy: "strict", .commentURL: "http://a/", .comment: "c", .port: "443"])
         storage.setCookie(kept)
         storage.setCookie(try self.cookie("session", [.discard: "TRUE"]))
         storage.setCookie(try self.cookie("gone"))
