@@ -10,6 +10,7 @@ struct HostConnectionsTests {
     private final class Shared: MultiplexedConnection {
         var streams = 0
         var isStarting = false
+        var hasStarted: Bool { !self.isStarting }
         var acceptsStream: Bool { self.streams < 2 && !self.isStarting }
         var isIdle: Bool { self.streams == 0 }
 

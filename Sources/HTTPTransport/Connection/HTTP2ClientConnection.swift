@@ -38,8 +38,6 @@ final class HTTP2ClientConnection: MultiplexedConnection {
     private var trafficClass = TrafficClass.standard
     /// The code of the server's GOAWAY, unless it was NO_ERROR.
     private var goAwayCode: HTTP2ErrorCode?
-    /// The last stream that the server processes; `nil` before its GOAWAY.
-    private var lastProcessedStream: HTTP2StreamID?
     /// When the last bytes were received.
     private(set) var lastInput: MonotonicInstant
     private let settingsTimer = LoopTimer()
@@ -82,7 +80,8 @@ final class HTTP2ClientConnection: MultiplexedConnection {
     var isSecured: Bool { self.secureTransport?.isSecured ?? true }
     /// Before its settings come, a server may allow a single stream; excess ones can cost the connection (RFC 9113
     /// §5.1.2).
-    var isStarting: Bool { !self.isRetired && !(self.isSecured && self.hasSettings) }
+    var hasStarted: Bool { self.isSecured && self.hasSettings }
+    var isStarting: Bool { !self.isRetired && !self.hasStarted }
 
     // MARK: Requests
 
@@ -278,8 +277,7 @@ extension HTTP2ClientConnection: TransportConsumer {
             self.pool.streamCapacityChanged(self)
         case .goAway(let lastStream, let code):
             if code != .noError { self.goAwayCode = code }
-            self.lastProcessedStream = lastStream
-            self.retire()
+            self.serverEnds(after: lastStream)
         case .failed(let failure): self.end(HTTP2Error(failure), cause: nil)
         case .data, .pong: break
         }
@@ -296,9 +294,15 @@ extension HTTP2ClientConnection: TransportConsumer {
         if !self.isRetired { self.pool.streamCapacityChanged(self) }
     }
 
-    /// Whether the server ends the connection before `stream` and after others that it processes.
-    func processedBefore(_ stream: HTTP2StreamID) -> Bool {
-        self.lastProcessedStream.map { (1..<stream).contains($0) } ?? false
+    /// The server processes no streams after `last`. Their requests are sent again in their order, before those that wait.
+    private func serverEnds(after last: HTTP2StreamID) {
+        self.isRetired = true
+        let unprocessed = self.streams.sorted { $0.key < $1.key }.filter { $0.key > last }
+        let moved: [Exchange] =
+            self.refusalCode != .refusedStream
+            ? [] : unprocessed.compactMap { $0.value.moved(last > 0 ? .afterOthers : .refused) }
+        self.pool.connectionRetired(self, moving: moved)
+        self.closeIfUnused()
     }
 
     /// A request that the server did not process is sent again whatever the code of its GOAWAY (RFC 9113 §6.8), unless the

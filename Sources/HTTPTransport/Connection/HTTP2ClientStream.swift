@@ -225,11 +225,22 @@ final class HTTP2ClientStream {
         exchange.phase = .created
         // A request with a response was processed, whatever the server says.
         if code == .refusedStream, exchange.metrics.responseHeadBytes == 0,
-            exchange.prepareToRepeat(unprocessed: self.connection.processedBefore(self.id) ? .afterOthers : .refused)
+            exchange.prepareToRepeat(unprocessed: .refused)
         {
             return exchange.pool.repeatExchange(exchange)
         }
         exchange.fail(.http2(HTTP2Error(code)))
+    }
+
+    /// The server does not process the request.
+    /// - Returns: the exchange if it is to be sent again; `nil` if it has failed, or ends when the stream is closed.
+    func moved(_ cause: Repetitions.Unprocessed) -> Exchange? {
+        let exchange = self.exchange
+        guard exchange.metrics.responseHeadBytes == 0, self.endsExchangeAsClosed() else { return nil }
+        exchange.phase = .created
+        if exchange.prepareToRepeat(unprocessed: cause) { return exchange }
+        exchange.fail(.http2(HTTP2Error(.refusedStream)))
+        return nil
     }
 
     /// - Parameter error: of HTTP/2; `nil` if the server closed the connection, or it was lost.

@@ -40,7 +40,7 @@ package struct ConnectionLoss: Sendable, Hashable {
     package let wasReused: Bool
     /// Whether an informational head was received: the server has received the request.
     package let responseBegan: Bool
-    /// Whether this was the second attempt, on a fresh connection.
+    /// Whether the request had been sent before.
     package let wasRepeated: Bool
 
     package init(cause: TransportFailure?, wasReused: Bool, responseBegan: Bool, wasRepeated: Bool) {

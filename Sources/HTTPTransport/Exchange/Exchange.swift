@@ -505,7 +505,7 @@ package enum ExchangeFailure: Error, Sendable, Hashable {
     case poolClosed
 }
 
-/// Times and sizes of an exchange. Of a repeated request, those of the second attempt.
+/// Times and sizes of an exchange. Of a repeated request, those of the last attempt.
 package struct ExchangeMetrics: Sendable, Hashable {
     /// When the exchange was created.
     package var fetchStart: ContinuousInstant

@@ -75,7 +75,7 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
         self.assign(exchange, needsFresh: false, inFront: true)
     }
 
-    /// For exchanges whose requests were pipelined in vain; in their order, before all that wait.
+    /// For exchanges whose requests a connection did not process, in their order; before all that wait.
     func repeatExchanges(_ exchanges: some BidirectionalCollection<Exchange>, on key: PoolKey) {
         for exchange in exchanges.reversed() {
             guard !self.isClosed else {
@@ -263,7 +263,8 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
         self.updateHost(connection.key) { $0.opened() }
         if exchange.request.usesPipelining { self.pipelines[connection.key, default: []].append(connection) }
         // Early data must be sent now.
-        if !connection.metadata.sendsEarlyData, self.leaves(exchange, needsFresh: false) {
+        let needsFresh = exchange.request.needsFreshConnection || exchange.isRepeated
+        if !connection.metadata.sendsEarlyData, self.leaves(exchange, needsFresh: needsFresh) {
             connection.updateReading()
             return self.release(connection)
         }
@@ -288,8 +289,10 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
     }
 
     /// The connection accepts no more requests. It does not count any more, although its streams go on.
-    func connectionRetired(_ connection: HTTP2ClientConnection) {
-        self.serveWaiting(connection.key) { $0.closed(connection) }
+    /// - Parameter exchanges: that it did not process, in their order. They go before all that wait.
+    func connectionRetired(_ connection: HTTP2ClientConnection, moving exchanges: [Exchange] = []) {
+        self.updateHost(connection.key) { $0.closed(connection) }
+        self.repeatExchanges(exchanges, on: connection.key)
     }
 
     func connectionFreed(_ connection: HTTPConnection) {
@@ -345,12 +348,16 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
     }
 
     private func discard(_ connection: any IdleConnection) {
-        self.updateHost(connection.key) { host in
+        let key = connection.key
+        let hasWaiting = self.updateHost(key) { host in
             if let connection = connection as? HTTPConnection { _ = host.removeIdle(connection) }
             if let connection = connection as? HTTP2ClientConnection { host.closed(connection) }
+            return !host.waitQueue.isEmpty
         }
         self.forget(connection)
         connection.discard()
+        // In another turn: a caller may hold further connections to discard.
+        if hasWaiting { self.loop.execute { self.serveWaiting(key) { _ in } } }
     }
 
     private func enforceIdleLimit() {
@@ -467,7 +474,7 @@ struct ProxyKey: Sendable, Hashable {
 package struct PoolSettings: Sendable {
     /// Largest number of connections to one server, including those being opened; upgraded ones do not count. At least 1.
     /// An HTTP/2 connection counts as one; a further one is opened only if the server's limit of streams is reached, or
-    /// 128 streams. Default: 6.
+    /// 128 streams. One that its server ends does not count any more, while its last streams go on. Default: 6.
     package var connectionsPerHost = 6
     /// How long a connection may be idle before it is closed. Default: 60 seconds.
     package var idleTimeout: Duration = .seconds(60)

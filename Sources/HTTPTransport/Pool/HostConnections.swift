@@ -8,6 +8,8 @@ package protocol MultiplexedConnection: AnyObject {
     var isIdle: Bool { get }
     /// Whether it is not known yet how many exchanges it accepts.
     var isStarting: Bool { get }
+    /// Whether that was known once.
+    var hasStarted: Bool { get }
 }
 
 /// Whether the connections to a server carry one exchange or many.
@@ -47,6 +49,9 @@ package struct HostConnections<Connection: AnyObject, Shared: MultiplexedConnect
     package private(set) var shared: [Shared] = []
     /// The most recently used is last, and is reused first: its server is the least likely to have closed it.
     package private(set) var idle: [Connection] = []
+    /// The last connection ended before it was known how many exchanges it accepts: exchanges do not wait for one failure
+    /// after the other.
+    private var startsFail = false
     package var waitQueue = WaitQueue<Element>()
 
     package init(limit: Int, sharing: ConnectionSharing = .exclusive) {
@@ -64,10 +69,13 @@ package struct HostConnections<Connection: AnyObject, Shared: MultiplexedConnect
             return .use(connection)
         }
         if !needsFresh, let connection = self.shared.first(where: \.acceptsStream) {
+            self.startsFail = false
             return .join(connection)
         }
-        if !needsFresh, self.opening > self.held, self.sharing != .exclusive { return .wait }
-        if !needsFresh, self.shared.contains(where: \.isStarting) { return .wait }
+        if !needsFresh, !self.startsFail {
+            if self.opening > self.held, self.sharing != .exclusive { return .wait }
+            if self.shared.contains(where: \.isStarting) { return .wait }
+        }
         if self.occupied + self.idle.count < self.limit {
             self.occupied += 1
             self.opening += 1
@@ -124,6 +132,7 @@ package struct HostConnections<Connection: AnyObject, Shared: MultiplexedConnect
         guard let index = self.shared.firstIndex(where: { $0 === connection }) else { return }
         self.shared.remove(at: index)
         self.occupied -= 1
+        if !connection.hasStarted { self.startsFail = true }
     }
 
     /// The exchange of an opening is suspended, or no more so.

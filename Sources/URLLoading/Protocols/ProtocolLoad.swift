@@ -255,7 +255,9 @@ extension ProtocolLoad: URLProtocolClient {
 
     func urlProtocolDidFinishLoading(_ protocol: URLProtocol) {
         self.onLoop { load in
-            guard case .loading(hasResponse: false) = load.stage else { return load.finish(.success(())) }
+            guard case .loading(hasResponse: false) = load.stage,
+                load.pendingContent.isEmpty || !load.loader.startContentWithoutResponse()
+            else { return load.finish(.success(())) }
             load.stage = .finished(.success(()))
             load.loader.finished()
         }

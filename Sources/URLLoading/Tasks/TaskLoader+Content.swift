@@ -56,6 +56,21 @@ extension TaskLoader {
         }
     }
 
+    /// Starts the content of a program's `URLProtocol` that supplies no response, as simple ones of tests do.
+    /// - Returns: `false` if the content is not taken without a response: files and `bytes(for:)` need one.
+    func startContentWithoutResponse() -> Bool {
+        switch self.consumer {
+        case .data, .awaitedData:
+            self.sink = .memory(Data())
+            self.pull(.max)
+        case .delegate where self.task is URLSessionDataTask:
+            self.sink = .delegate
+            self.pull(DeliveryWindow.limit)
+        case .delegate, .file, .lastingFile, .bytes: return false
+        }
+        return true
+    }
+
     /// Asks the delegate for the response disposition; `allow` if no delegate answers.
     private func askDisposition(_ response: URLResponse) {
         guard let task = self.task as? URLSessionDataTask else { return self.startFile(response) }

@@ -105,10 +105,12 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// Records that `new` has taken the place of the task, and passes on what the program did to this one meanwhile. On
     /// the delegate queue, before `new` is given to the delegate.
     func becomes(_ new: URLSessionTask) {
-        if let progress = self.metadata.withLock({ $0.progress }) {
-            new.metadata.withLock { if $0.progress == nil { $0.progress = progress } }
-            progress.control(new)
+        let progress = self.metadata.withLock { metadata in
+            metadata.successor = new
+            if let own = metadata.progress { new.metadata.withLock { if $0.progress == nil { $0.progress = own } } }
+            return metadata.progress
         }
+        progress?.control(new)
         let (last, suspensions) = self.mutate(\.state) { metadata in
             defer { metadata.state = .completed }
             return (metadata.state, metadata.suspensions)
@@ -118,10 +120,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         case .running, .suspended: new.takeSuspensions(suspensions)
         case .completed: break
         }
-        self.metadata.withLock { metadata in
-            metadata.delegate = nil
-            metadata.successor = new
-        }
+        self.metadata.withLock { $0.delegate = nil }
         // It retains the task.
         self.setDriver(nil)
     }
@@ -240,15 +239,15 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     /// Progress of the bytes sent and received. Cancelling, pausing or resuming it does the same to the task.
     open var progress: Progress {
-        // Also if it is read for the first time now.
-        if let successor = self.metadata.withLock({ $0.successor }) { return successor.progress }
-        return self.metadata.withLock { metadata in
-            if let progress = metadata.progress { return progress.root }
+        let (own, successor) = self.metadata.withLock { metadata -> (Progress?, URLSessionTask?) in
+            if let successor = metadata.successor { return (nil, successor) }
+            if let progress = metadata.progress { return (progress.root, nil) }
             let progress = TaskProgress(metadata, of: self)
             if metadata.state == .completed, metadata.error == nil { progress.finish() }
             metadata.progress = progress
-            return progress.root
+            return (progress.root, nil)
         }
+        return own ?? successor?.progress ?? Progress(totalUnitCount: 0)
     }
 
     // MARK: Resuming, suspending, cancelling

@@ -372,7 +372,7 @@ struct MultiplexedExchangeTests {
 
     /// Each connection processes its first request, and ends when it has seen another.
     @Test func requestsAreMovedUntilTheServerHasProcessedAll() async throws {
-        let count = 40
+        let count = 300
         let answered = Mutex(0)
         let server = try await HTTP2Server { peer, event in
             guard case .head(let stream, _, _) = event else { return }

@@ -251,7 +251,23 @@ struct ProtocolClassTests {
     /// Finishes without a response.
     final class Silent: URLProtocol {
         override class func canInit(with request: URLRequest) -> Bool { request.url?.host() == "silent.test" }
-        override func startLoading() { self.client?.urlProtocolDidFinishLoading(self) }
+        override func startLoading() {
+            if self.request.url?.path == "/content" { self.client?.urlProtocol(self, didLoad: Data("words".utf8)) }
+            self.client?.urlProtocolDidFinishLoading(self)
+        }
+        override func stopLoading() {}
+    }
+
+    @Test func contentIsDeliveredWithoutAResponse() async throws {
+        let url = try self.url("http://silent.test/content")
+        let session = URLSession.test { $0.protocolClasses = [Silent.self] }
+        let loaded = try await session.load(url)
+        #expect(loaded.text == "words" && loaded.response == nil && loaded.error == nil)
+        session.invalidateAndCancel()
+        let recorder = DataRecorder()
+        let notes = try await recorder.run(url) { $0.protocolClasses = [Silent.self] }
+        #expect(notes.data == Data("words".utf8) && notes.response == nil && notes.error == nil)
+        #expect(recorder.log.names == ["created", "data", "metrics", "complete"])
     }
 
     @Test func awaitedLoadWithoutAResponseFailsForItsURL() async throws {
