@@ -412,7 +412,7 @@ struct RoomClientTests {
         scene.client.timerFired(at: scene.now)
         #expect(scene.actions() == [.send(.ping)])
         scene.advance(8)
-        scene.client.timerFired(at: scene.now, isRead: false)
+        scene.client.timerFired(at: scene.now, mayAnswerLater: true)
         #expect(scene.actions().isEmpty && scene.client.deadline(at: scene.now) == .seconds(41))
         scene.advance(8)
         scene.client.timerFired(at: scene.now)

@@ -3,37 +3,6 @@ import Rooms
 import SessionTasks
 import StreamTransport
 
-/// What a client's connection is for its session: a WebSocket, or a response that goes on.
-protocol RoomConnection: AnyObject {
-    /// Bytes that the connection has not taken.
-    var queuedBytes: Int { get }
-    /// Requests a call of the session's `outputProgressed`.
-    func awaitProgress()
-    /// Sends replies that belong together.
-    func send(_ replies: [UInt8])
-    func send(_ push: SharedMessage)
-    /// `nil` if it is none.
-    var webSocket: WebSocketTask? { get }
-    func pauseReading()
-    func resumeReading()
-    /// Ends the connection after what was sent.
-    func close(_ disconnect: Disconnect)
-}
-
-extension RoomConnection {
-    var webSocket: WebSocketTask? { nil }
-}
-
-/// How a session's messages are written.
-enum SessionEncoding: Hashable {
-    /// Replies and pushes of a client that sends commands.
-    case commands(ProtocolEncoding)
-    /// Pushes alone, each a line of JSON.
-    case lines
-    /// Pushes alone, as Server-Sent Events.
-    case events
-}
-
 /// One client of the rooms on its connection: performs what `RoomClient` decides.
 final class RoomSession {
     /// Bytes queued in the connection above which no further command is performed.
@@ -79,6 +48,8 @@ final class RoomSession {
     private var holdsPushes = true
     /// Reasons why nothing is read.
     private var pauses = 0
+    /// When the timer fired last.
+    private var lastOutput: (isQueued: Bool, sent: UInt64) = (false, 0)
     private let timer = LoopTimer()
 
     /// - Parameters:
@@ -573,27 +544,21 @@ extension RoomSession: RoomSubscriber {
 extension RoomSession: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
         let now = self.now
-        // A client that does not take its replies must answer nevertheless.
-        let isRead = self.pauses == 0 || self.waitsForOutput
-        self.change { $0.timerFired(at: now, isRead: isRead) }
+        let tookOutput = self.tookOutput()
+        // A client that takes none of its output must answer in time nevertheless.
+        let mayAnswerLater = tookOutput || self.pauses > 0 && !self.waitsForOutput
+        self.change { $0.timerFired(at: now, mayAnswerLater: mayAnswerLater) }
+    }
+
+    /// Whether the client has taken some of the output that was queued at the last call: a ping may be behind it.
+    private func tookOutput() -> Bool {
+        let former = self.lastOutput
+        self.lastOutput = (self.queuedBytes > 0, self.connection?.sentBytes ?? 0)
+        return former.isQueued && self.lastOutput.sent > former.sent
     }
 }
 
 extension RoomSession: TurnEndTarget {
     func turnEnded() {}
     func nextTurnBegan() { self.resumeCommands() }
-}
-
-extension SessionEncoding {
-    /// Whether the client only receives.
-    var isUnidirectional: Bool { if case .commands = self { false } else { true } }
-
-    /// A push of JSON as it is sent to a client that only receives.
-    func framed(_ push: [UInt8]) -> [UInt8] {
-        switch self {
-        case .commands: push
-        case .lines: push + [0x0A]
-        case .events: Array("data: ".utf8) + push + [0x0A, 0x0A]
-        }
-    }
 }

@@ -61,6 +61,7 @@ final class RoomWebSocket: WebSocketRelay, EndpointRelay {
 
 extension RoomWebSocket: RoomConnection {
     var queuedBytes: Int { self.task?.queuedBytes ?? 0 }
+    var sentBytes: UInt64 { self.task?.sentBytes ?? 0 }
     var unconsumedBytes: Int { self.session.unconsumedBytes }
 
     func awaitProgress() { self.task?.awaitProgress() }

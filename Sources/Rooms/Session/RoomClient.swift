@@ -550,14 +550,14 @@ package struct RoomClient: Sendable {
         }
     }
 
-    /// - Parameter isRead: whether the owner reads from the client. Its answer to a ping may wait otherwise.
-    package mutating func timerFired(at now: Instant, isRead: Bool = true) {
+    /// - Parameter mayAnswerLater: whether an answer to a ping is not late, as it is not read, or the ping has not arrived.
+    package mutating func timerFired(at now: Instant, mayAnswerLater: Bool = false) {
         if case .new(let deadline) = self.phase {
             if deadline <= now.elapsed { self.close(.stale) }
             return
         }
         guard !self.isClosed else { return }
-        if !isRead, self.pongDeadline != nil { self.pongDeadline = now.elapsed + self.settings.pongTimeout }
+        if mayAnswerLater, self.pongDeadline != nil { self.pongDeadline = now.elapsed + self.settings.pongTimeout }
         if let deadline = self.pongDeadline, deadline <= now.elapsed { return self.close(.noPong) }
         if let expiry = self.grant.expiry, self.end(of: expiry) <= now.unix { return self.close(.expired) }
         for (channel, subscription) in self.subscriptions.sorted(by: { $0.key < $1.key }) {

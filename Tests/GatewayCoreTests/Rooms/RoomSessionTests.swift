@@ -91,6 +91,52 @@ struct RoomSessionTests {
         chat.scene.finish()
     }
 
+    /// The ping waits behind 2 MiB, of which the client takes a little in each second.
+    @Test func clientThatReadsSlowlyIsNotClosedForItsAnswerToAPing() throws {
+        let chat = try Self.rooms()
+        let writer = try chat.client(on: 0, "/rooms")
+        let reader = try chat.client(on: 0, "/rooms")
+        writer.send(1, #"{"id":1,"connect":{}}"#)
+        for number in 2...41 {
+            let data = String(repeating: "x", count: 50_000)
+            writer.send(1, #"{"id":\#(number),"publish":{"channel":"x","data":"\#(data)"}}"#)
+        }
+        #expect(chat.run { Self.text(writer).contains(#"{"id":41,"publish""#) })
+        reader.send(1, #"{"id":1,"connect":{}}"#)
+        #expect(chat.run { Self.text(reader).contains(#"{"id":1,"connect""#) })
+        chat.runFor(.seconds(24))
+        reader.peer.isReading = false
+        reader.send(1, #"{"id":2,"history":{"channel":"x","limit":100}}"#)
+        chat.runFor(.seconds(2))
+        var seconds = 0
+        while seconds < 60, !Self.text(reader).hasSuffix("{}") {
+            reader.peer.isReading = true
+            chat.runFor(.microseconds(20))
+            reader.peer.isReading = false
+            chat.runFor(.seconds(1))
+            seconds += 1
+        }
+        #expect(seconds > 10 && seconds < 60 && reader.close == nil)
+        chat.scene.finish()
+    }
+
+    /// Nothing else would end it before it is far behind.
+    @Test func clientThatReadsNothingIsClosedForItsAnswerToAPing() throws {
+        let chat = try Self.rooms()
+        let reader = try chat.client(on: 0, "/rooms")
+        let commands = (2...21).map { number in
+            let data = String(repeating: "x", count: 50_000)
+            return #"{"id":\#(number),"publish":{"channel":"x","data":"\#(data)"}}"#
+        }
+        reader.send(1, ([#"{"id":1,"connect":{}}"#] + commands).joined(separator: "\n"))
+        #expect(chat.run { Self.text(reader).contains(#"{"id":21,"publish""#) })
+        reader.peer.isReading = false
+        reader.send(1, #"{"id":22,"history":{"channel":"x","limit":100}}"#)
+        chat.runFor(.seconds(50))
+        #expect(chat.gateway.shared.hub.counters.disconnects[3012] == 1)
+        chat.scene.finish()
+    }
+
     @Test func drainEndsClientsWithTheCodeOfTheirProtocol() throws {
         let chat = try ChatScene(loops: 1)
         let member = try chat.client(on: 0, "/rooms")
@@ -111,7 +157,7 @@ struct RoomSessionTests {
     }
 
     private static func rooms(_ more: String = "") throws -> ChatScene {
-        let all = #"name: all, pattern: "*", publish: everyone, read: everyone, history-size: 9, recovery: stream"#
+        let all = #"name: all, pattern: "*", publish: everyone, read: everyone, history-size: 100, recovery: stream"#
         let chat = try ChatScene(loops: 1, policies: "[{\(all)\(more)}]")
         // A room in which nothing was published is kept for a minute, and the clock begins at zero.
         chat.runFor(.seconds(120))

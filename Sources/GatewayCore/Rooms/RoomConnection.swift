@@ -1,0 +1,50 @@
+import Rooms
+import SessionTasks
+
+/// What a client's connection is for its session: a WebSocket, or a response that goes on.
+protocol RoomConnection: AnyObject {
+    /// Bytes that the connection has not taken.
+    var queuedBytes: Int { get }
+    /// Bytes that the kernel has taken; 0 if that is not known.
+    var sentBytes: UInt64 { get }
+    /// Requests a call of the session's `outputProgressed`.
+    func awaitProgress()
+    /// Sends replies that belong together.
+    func send(_ replies: [UInt8])
+    func send(_ push: SharedMessage)
+    /// `nil` if it is none.
+    var webSocket: WebSocketTask? { get }
+    func pauseReading()
+    func resumeReading()
+    /// Ends the connection after what was sent.
+    func close(_ disconnect: Disconnect)
+}
+
+extension RoomConnection {
+    var sentBytes: UInt64 { 0 }
+    var webSocket: WebSocketTask? { nil }
+}
+
+/// How a session's messages are written.
+enum SessionEncoding: Hashable {
+    /// Replies and pushes of a client that sends commands.
+    case commands(ProtocolEncoding)
+    /// Pushes alone, each a line of JSON.
+    case lines
+    /// Pushes alone, as Server-Sent Events.
+    case events
+}
+
+extension SessionEncoding {
+    /// Whether the client only receives.
+    var isUnidirectional: Bool { if case .commands = self { false } else { true } }
+
+    /// A push of JSON as it is sent to a client that only receives.
+    func framed(_ push: [UInt8]) -> [UInt8] {
+        switch self {
+        case .commands: push
+        case .lines: push + [0x0A]
+        case .events: Array("data: ".utf8) + push + [0x0A, 0x0A]
+        }
+    }
+}
