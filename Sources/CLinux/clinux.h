@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -210,7 +211,15 @@ static inline int sluice_usable_interfaces(uint32_t *found, int room) {
     return count;
 }
 
-static inline int sluice_open_for_reading(const char *path) { return open(path, O_RDONLY | O_CLOEXEC); }
+// Without `waits` it neither waits for the writer of a FIFO, nor opens one: fails with ESPIPE.
+static inline int sluice_open_for_reading(const char *path, int waits) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC | (waits ? 0 : O_NONBLOCK));
+    struct stat s;
+    if (fd < 0 || waits || fstat(fd, &s) != 0 || !S_ISFIFO(s.st_mode)) return fd;
+    close(fd);
+    errno = ESPIPE;
+    return -1;
+}
 
 // Opens a file for each of the descriptors 0 to 2 that is closed, so that no socket or log gets its number. Reads see the end;
 // writes fail with EBADF, as on a closed descriptor. Not closed in programs that this one starts.
@@ -342,6 +351,21 @@ static inline uint64_t sluice_random(void) {
 static inline int sluice_is_socket_file(const char *path) {
     struct stat s;
     return lstat(path, &s) == 0 && S_ISSOCK(s.st_mode);
+}
+
+// Locks a folder for this process; closing the descriptor unlocks it. -1 if it cannot be read, or if another process still has
+// the lock after a second: any that may read the folder can take it.
+static inline int sluice_lock_folder(const char *path) {
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int tries = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0; tries++) {
+        if (tries == 100 || (errno != EWOULDBLOCK && errno != EINTR)) {
+            close(fd);
+            return -1;
+        }
+        struct timespec pause = {0, 10 * 1000 * 1000};
+        nanosleep(&pause, NULL);
+    }
+    return fd;
 }
 
 // Whether the path is that of a socket file; then its device and number.

@@ -56,7 +56,7 @@ struct OptionReader {
     /// - Parameter limit: maximum size in bytes.
     static func file(_ path: String, _ option: String, limit: Int = 1 << 20) throws(UnusableFiles) -> [UInt8] {
         do throws(SystemError) {
-            return try SystemFile.read(path, limit: limit)
+            return try SystemFile.read(path, limit: limit, waits: true)
         } catch {
             throw UnusableFiles("sluice: \(option): \(path): \(error)")
         }

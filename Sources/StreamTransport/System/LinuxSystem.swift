@@ -127,9 +127,12 @@ extension LinuxSystem {
             _ = CLinux.close(opened)
             return .failure(.processDescriptorsExhausted)
         }
-        if let error = Self.prepare(opened, for: address, options: options) {
+        // Until it listens, another process would take its file for a stale one.
+        let lock: FolderLock? = if case .unix(let path) = address { FolderLock(ofFile: path) } else { nil }
+        let failure = withExtendedLifetime(lock) { Self.prepare(opened, for: address, options: options) }
+        if let failure {
             _ = CLinux.close(opened)
-            return .failure(error)
+            return .failure(failure)
         }
         return .success(Descriptor(opened))
     }

@@ -189,3 +189,21 @@ package struct SocketFile: Hashable, Sendable {
         return answer != -1 || sluice_errno() != ECONNREFUSED
     }
 }
+
+/// Keeps other processes from opening Unix sockets in the same folder, as long as it lives.
+final class FolderLock {
+    private let number: Int32
+
+    /// - Returns: `nil` without a lock: the socket is opened all the same.
+    init?(ofFile path: String) {
+        guard !path.hasPrefix("@") else { return nil }
+        let end = path.lastIndex(of: "/")
+        let folder = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        self.number = unsafe sluice_lock_folder(folder)
+        guard self.number >= 0 else { return nil }
+    }
+
+    deinit {
+        if self.number >= 0 { _ = CLinux.close(self.number) }
+    }
+}

@@ -44,6 +44,8 @@ extension SystemError {
     package static let tooManyLinks = SystemError(ELOOP)
     /// A name that leads out of the folder in which it was to be found.
     package static let leadsOut = SystemError(EXDEV)
+    /// A FIFO in place of a file.
+    package static let fifo = SystemError(ESPIPE)
     /// A socket file that was opened, or a device that is not there.
     package static let noSuchDevice = SystemError(ENXIO)
 
@@ -60,6 +62,7 @@ extension SystemError: CustomStringConvertible {
     /// The system's text, such as "Connection refused"; for the process's own lack of descriptors, the figures.
     package var description: String {
         if self == .processDescriptorsExhausted { return DescriptorReserve.process.description }
+        if self == .fifo { return "is not a file" }
         return unsafe String(cString: strerror(self.number))
     }
 }

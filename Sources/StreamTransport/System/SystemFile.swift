@@ -3,10 +3,12 @@ import Synchronization
 
 /// Small files, read whole.
 package enum SystemFile {
-    /// - Parameter limit: a longer file is not read.
-    /// - Throws: `SystemError`; `EFBIG` above the limit.
-    package static func read(_ path: String, limit: Int) throws(SystemError) -> [UInt8] {
-        let descriptor = unsafe sluice_open_for_reading(path)
+    /// - Parameters:
+    ///   - limit: a longer file is not read.
+    ///   - waits: whether a FIFO is read to its end; otherwise it is refused.
+    /// - Throws: `SystemError`; `EFBIG` above the limit, `fifo` for a FIFO that is refused.
+    package static func read(_ path: String, limit: Int, waits: Bool = false) throws(SystemError) -> [UInt8] {
+        let descriptor = unsafe sluice_open_for_reading(path, waits ? 1 : 0)
         guard descriptor >= 0 else { throw .last }
         defer { _ = CLinux.close(descriptor) }
         var contents: [UInt8] = []

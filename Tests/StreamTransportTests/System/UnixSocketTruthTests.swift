@@ -1,6 +1,7 @@
 import Foundation
 import SimulatedNetwork
 import StreamTransport
+import Synchronization
 import TestSupport
 import Testing
 
@@ -89,6 +90,42 @@ struct UnixSocketTruthTests {
         #expect(
             system.listen(.unix(path: String(repeating: "x", count: 200)), options: ListenOptions())
                 == .failure(.nameTooLong))
+    }
+
+    /// Each finds the stale file; that of the first one that listens is stale no more.
+    @Test func oneOfManyTakesAStaleSocketFileOver() throws {
+        let path = Self.filePath()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let system = try TransportTestbed(.sockets).makeSystem()
+        for _ in 0..<1500 {
+            system.close(try system.listen(.unix(path: path), options: ListenOptions()).get())
+            let found = Mutex<[Result<Descriptor, SystemError>]>([])
+            DispatchQueue.concurrentPerform(iterations: 4) { _ in
+                guard let system = try? LinuxSystem() else { return }
+                let result = system.listen(.unix(path: path), options: ListenOptions())
+                found.withLock { $0.append(result) }
+            }
+            let results = found.withLock { $0 }
+            let listeners = results.compactMap { try? $0.get() }
+            #expect(results.count == 4 && listeners.count == 1)
+            #expect(results.count { $0 == .failure(.addressInUse) } == 3)
+            #expect(SocketFile.isServed(path))
+            for listener in listeners { system.close(listener) }
+            guard listeners.count == 1 else { return }
+        }
+    }
+
+    /// Any user who may read the folder can lock it.
+    @Test func folderThatAnotherLocksDelaysAListenerByASecond() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("f\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let descriptor = open(folder.path, O_RDONLY | O_DIRECTORY)
+        #expect(flock(descriptor, LOCK_EX) == 0)
+        defer { close(descriptor) }
+        let system = try TransportTestbed(.sockets).makeSystem()
+        let path = folder.appendingPathComponent("s").path
+        system.close(try system.listen(.unix(path: path), options: ListenOptions()).get())
     }
 
     @Test func fileThatIsNoSocketIsKept() throws {
