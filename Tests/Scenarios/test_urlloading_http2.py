@@ -3,6 +3,7 @@
 import pytest
 
 from support.loading import load, load_one
+from support.proxies import PASSWORD, USER, Tinyproxy
 from support.web import TEXT, Apache, Hypercorn, Nginx
 
 
@@ -25,6 +26,19 @@ def test_ranges_and_compressed_content_are_loaded(web, authority, tmp_path):
     assert got.status == 206 and (tmp_path / "got").read_bytes() == web.content[1000:2000]
     got = load_one(f"{web.base}/text", "--output", tmp_path / "text", authority=authority)
     assert (tmp_path / "text").read_text() == TEXT and got.transactions[0]["responseBody"] < len(TEXT)
+
+
+def test_a_tunnel_whose_proxy_asks_for_a_password_leads_to_http2(web, authority, tmp_path):
+    proxy = Tinyproxy(tmp_path, asks=True)
+    try:
+        got = load_one(f"{web.base}/file", "--proxy", proxy.base, "--user", f"{USER}:{PASSWORD}", "--output", tmp_path / "got",
+                       authority=authority)
+    finally:
+        proxy.end()
+    transaction, = got.transactions
+    assert transaction["networkProtocol"] == "h2" and transaction["proxied"]
+    assert (tmp_path / "got").read_bytes() == web.content
+    assert any(event.startswith("challenge HTTPBasic") for event in got.events)
 
 
 def test_concurrent_tasks_share_a_connection(web, authority):
