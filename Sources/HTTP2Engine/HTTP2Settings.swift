@@ -11,12 +11,13 @@ package struct HTTP2Settings: Equatable, Sendable {
     package var maximumSentHeaderListSize = 256 << 10
     /// Streams that the peer may have open; for a server. A client accepts none: push is refused.
     package var maximumConcurrentStreams: UInt32 = 100
-    /// Frames without content (SETTINGS, PING, WINDOW_UPDATE, PRIORITY, empty DATA and such) that may come in a row
-    /// before the connection is ended with ENHANCE_YOUR_CALM.
+    /// Frames that may come within a second in excess of content, before the connection is ended with
+    /// ENHANCE_YOUR_CALM: SETTINGS, PING, WINDOW_UPDATE, PRIORITY, empty DATA and such. 16 bytes of content make up for
+    /// a frame, their own or another one, and a head for all before it.
     package var maximumIdleFrames = 10_000
-    /// Bytes that may come in a row without a head or content of an open stream, before the connection is ended
-    /// likewise: frames of unknown types, and DATA of streams that are over. Well above the largest window that the
-    /// connection is given, because the peer may have sent as much on streams that were reset meanwhile.
+    /// Bytes that may come within a minute in excess of heads and content of open streams, before the connection is
+    /// ended likewise: frames of unknown types, padding, and DATA of streams that are over. Well above the largest window
+    /// that the connection is given, because the peer may have sent as much on streams that were reset meanwhile.
     package var maximumIdleBytes = 32 << 20
 
     package init() {}

@@ -1,4 +1,5 @@
 import HTTP2Engine
+import Testing
 
 /// Frames as RFC 9113 §4.1 lays them out, written by hand: a peer made of them may break any rule.
 enum Frame {
@@ -74,6 +75,21 @@ final class Endpoint {
     var failure: HTTP2Failure? {
         for case .failed(let failure) in self.events { return failure }
         return nil
+    }
+
+    /// Its pending output ends with a GOAWAY (RFC 9113 §6.8).
+    func expectGoAway(_ code: UInt32, sourceLocation: SourceLocation = #_sourceLocation) {
+        var frames: [(type: UInt8, payload: ArraySlice<UInt8>)] = []
+        var rest = self.output()[...]
+        while rest.count >= 9 {
+            let header = Array(rest.prefix(9))
+            let length = header[0..<3].reduce(0) { $0 << 8 | Int($1) }
+            frames.append((header[3], rest.dropFirst(9).prefix(length)))
+            rest = rest.dropFirst(9 + length)
+        }
+        let last = frames.last
+        #expect(last?.type == 7, sourceLocation: sourceLocation)
+        #expect(last?.payload.dropFirst(4).prefix(4) == Frame.four(code)[...], sourceLocation: sourceLocation)
     }
 
     var heads: [HTTP2FieldBlock] {

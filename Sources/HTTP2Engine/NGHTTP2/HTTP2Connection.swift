@@ -98,6 +98,12 @@ package final class HTTP2Connection {
         }
     }
 
+    /// So much time has passed since the bytes before. Without it the limits of `HTTP2Settings` on frames and bytes hold
+    /// for the whole connection.
+    package func timePassed(_ elapsed: Duration) {
+        self.state.timePassed(elapsed)
+    }
+
     /// Maps a fatal result of the library.
     private func failure(of result: Int32) -> HTTP2Failure {
         switch nghttp2_error(result) {

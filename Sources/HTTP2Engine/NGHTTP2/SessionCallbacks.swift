@@ -152,7 +152,8 @@ enum SessionCallbacks {
     private static func sent(_ frame: nghttp2_frame, _ state: SessionState) {
         let header = unsafe frame.hd
         switch nghttp2_frame_type(UInt32(header.type)) {
-        case NGHTTP2_DATA, NGHTTP2_HEADERS: state.progressed()
+        case NGHTTP2_DATA: state.contentProgressed(header.length)
+        case NGHTTP2_HEADERS: state.headProgressed()
         case NGHTTP2_RST_STREAM:
             // The library's own; `HTTP2Connection.reset` is asked for other codes.
             let isForMessage = unsafe frame.rst_stream.error_code == HTTP2ErrorCode.protocolError.rawValue

@@ -58,8 +58,9 @@ final class SessionState {
     var didReceiveGoAway = false
     var didSendGoAway = false
     private var block = HTTP2FieldBlock()
-    private var idleFrames = 0
-    private var idleBytes = 0
+    /// What was received in excess of heads and content; time reduces it.
+    private var idleFrames = 0.0
+    private var idleBytes = 0.0
 
     init(role: HTTP2Role, settings: HTTP2Settings) {
         self.role = role
@@ -81,8 +82,20 @@ final class SessionState {
     /// without a callback.
     /// - Returns: whether the connection may go on.
     func bytesRead(_ count: Int) -> Bool {
-        self.idleBytes += count
-        return self.idleBytes <= self.settings.maximumIdleBytes
+        self.idleBytes += Double(count)
+        return self.idleBytes <= Double(self.settings.maximumIdleBytes)
+    }
+
+    func timePassed(_ elapsed: Duration) {
+        let seconds = elapsed / .seconds(1)
+        self.reduceIdle(
+            frames: seconds * Double(self.settings.maximumIdleFrames),
+            bytes: seconds / 60 * Double(self.settings.maximumIdleBytes))
+    }
+
+    private func reduceIdle(frames: Double, bytes: Double) {
+        self.idleFrames = max(0, self.idleFrames - frames)
+        self.idleBytes = max(0, self.idleBytes - bytes)
     }
 
     // MARK: Callbacks
@@ -90,11 +103,16 @@ final class SessionState {
     /// - Returns: whether the connection may go on.
     func frameBegins(_ header: nghttp2_frame_hd) -> Bool {
         self.idleFrames += 1
-        return self.idleFrames <= self.settings.maximumIdleFrames
+        return self.idleFrames <= Double(self.settings.maximumIdleFrames)
     }
 
-    /// A head or content was received or sent.
-    func progressed() {
+    /// Content was received or sent. It was counted among the bytes read, and makes up for as many others.
+    func contentProgressed(_ count: Int) {
+        self.reduceIdle(frames: Double(count) / 16, bytes: Double(count) * 2)
+    }
+
+    /// A head was received or sent.
+    func headProgressed() {
         self.idleFrames = 0
         self.idleBytes = 0
     }
@@ -126,7 +144,7 @@ final class SessionState {
     func headEnds(_ stream: HTTP2StreamID, isLast: Bool) {
         let block = self.block
         self.block = HTTP2FieldBlock()
-        self.progressed()
+        self.headProgressed()
         if let status = block.status, status < 200 {
             self.events.append(.informational(stream, block))
         } else if block.status != nil || block.first(":method") != nil {
@@ -139,7 +157,7 @@ final class SessionState {
     func data(_ stream: HTTP2StreamID, at start: UnsafePointer<UInt8>, count: Int) {
         guard let base = unsafe self.input.start else { return }
         let offset = unsafe UnsafeRawPointer(start) - base + self.input.offset
-        self.progressed()
+        self.contentProgressed(count)
         self.isPaused = true
         self.events.append(.data(stream, offset..<offset + count))
     }

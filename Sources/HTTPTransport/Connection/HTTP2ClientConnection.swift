@@ -243,7 +243,9 @@ final class HTTP2ClientConnection: MultiplexedConnection {
 
 extension HTTP2ClientConnection: TransportConsumer {
     func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
-        self.lastInput = self.loop.now
+        let now = self.loop.now
+        self.engine.timePassed(self.lastInput.duration(to: now))
+        self.lastInput = now
         self.loop.disarm(self.probeTimer)
         self.loop.spend(bytes.byteCount)
         var offset = 0

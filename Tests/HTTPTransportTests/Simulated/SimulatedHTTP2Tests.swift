@@ -19,6 +19,36 @@ struct SimulatedHTTP2Tests {
         #expect(scene.end() == [])
     }
 
+    /// A response that has begun, in a connection whose server writes its frames by itself.
+    private func dribble(_ scene: HTTP2Scene, _ diary: Diary, frames: Int) {
+        let peer = scene.listener.accepted[0]
+        if diary.now.head == nil { peer.send([0, 0, 0, 4, 0, 0, 0, 0, 0] + [0, 0, 1, 1, 4, 0, 0, 0, 1, 0x88]) }
+        peer.send(Array(repeatElement([0, 0, 1, 0, 0, 0, 0, 0, 1, 7], count: frames).joined()))
+    }
+
+    @Test func manySmallFramesOverTimeAreContent() throws {
+        let scene = try HTTP2Scene(nil)
+        let (_, diary) = scene.begin()
+        scene.run(for: .seconds(1))
+        for _ in 0..<20 {
+            self.dribble(scene, diary, frames: 1_000)
+            scene.run(for: .seconds(1))
+        }
+        #expect(diary.now.ends == 0 && diary.now.content.count == 20_000)
+        #expect(scene.end() == [])
+    }
+
+    @Test func manySmallFramesAtOnceAreAFlood() throws {
+        let scene = try HTTP2Scene(nil)
+        let (_, diary) = scene.begin()
+        scene.run(for: .seconds(1))
+        self.dribble(scene, diary, frames: 30_000)
+        #expect(scene.run(atMost: .seconds(1)) { diary.now.ends == 1 })
+        #expect(diary.now.failure == .http2(.violation("more control frames than the limit")))
+        #expect(diary.now.content.count < 11_000)
+        #expect(scene.end() == [])
+    }
+
     @Test func idleTimeoutDoesNotRunWhileTheConsumerIsSlow() throws {
         let content = [UInt8](repeating: 7, count: 600_000)
         let scene = try HTTP2Scene(content)
