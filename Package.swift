@@ -150,7 +150,7 @@ let package = Package(
             name: "GatewayCore",
             dependencies: [
                 "WireText",
-                "Cluster", "GatewayConfiguration", "HTTPSemantics", "RedisEngine", "Rooms", "SessionTasks",
+                "Cluster", "Deflate", "GatewayConfiguration", "HTTPSemantics", "RedisEngine", "Rooms", "SessionTasks",
                 "StreamTransport",
                 "WebSocketProtocol", "TLSEngine", "WebTokens", "ByteKernels",
                 .product(name: "DequeModule", package: "swift-collections"),
