@@ -121,7 +121,7 @@ struct ConfigurationReaderTests {
         let compression = try #require(tunnel.compression)
         #expect(compression.level == 9)
         #expect(compression.minimumSize == 1024)
-        #expect(!compression.keepsContext)
+        #expect(compression.keepsContext == false)
         #expect(compression.windowBits == 12)
         #expect(tunnel.keepsFragmentation)
         #expect(tunnel.pingInterval == .seconds(10))

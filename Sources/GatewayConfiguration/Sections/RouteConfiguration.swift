@@ -75,6 +75,14 @@ package enum RouteTarget: Sendable, Equatable {
         }
     }
 
+    /// Whether many connections get the same messages.
+    package var sharesMessages: Bool {
+        switch self {
+        case .chat, .rooms: true
+        case .upstream, .url, .targets, .echo, .files, .page, .roomEvents: false
+        }
+    }
+
     /// Words that name a target, and no upstream.
     package static let words = ["echo", "chat", "rooms", "room-events", "page"]
 

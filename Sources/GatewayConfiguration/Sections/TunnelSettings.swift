@@ -28,8 +28,8 @@ package struct TunnelSettings: Sendable, Equatable {
 package struct CompressionPolicy: Sendable, Equatable {
     package var level = 6
     package var minimumSize = 64
-    /// Context takeover.
-    package var keepsContext = true
+    /// Context takeover; `nil` for the target's own, as in `RouteTarget.sharesMessages`.
+    package var keepsContext: Bool?
     package var windowBits = 15
 
     package init() {}
@@ -160,10 +160,12 @@ extension CompressionPolicy: SettingsSection {
         .value(
             "min-size", \.minimumSize, .size(0...1_048_576),
             "Messages of fewer bytes are sent uncompressed; `0` compresses all."),
-        .value(
+        .optional(
             "context-takeover", \.keepsContext, .boolean,
+            default: "`true`; for `chat` and `rooms` `false` for what the gateway sends", example: "false",
             """
-            Keeps the compression's context between messages: smaller messages, but more memory per connection. An endpoint \
+            Keeps the compression's context between messages: smaller messages, but more memory per connection. In rooms `true` \
+            compresses each message once for each member, else it is compressed once for all. An endpoint \
             may keep its own although `false` asks it not to, which costs up to 40 KiB for each of its connections.
             """),
         .value(

@@ -258,8 +258,9 @@ package final class RoutePlan: Sendable {
         self.origins = OriginRules(of: configuration)
         self.deflate = configuration.tunnel.compression.map { policy in
             DeflatePolicy(
-                ownContextTakeover: policy.keepsContext, peerContextTakeover: policy.keepsContext,
-                ownWindowBits: policy.windowBits, level: policy.level, minimumSize: policy.minimumSize)
+                ownContextTakeover: policy.keepsContext ?? !configuration.target.sharesMessages,
+                peerContextTakeover: policy.keepsContext ?? true, ownWindowBits: policy.windowBits, level: policy.level,
+                minimumSize: policy.minimumSize)
         }
     }
 

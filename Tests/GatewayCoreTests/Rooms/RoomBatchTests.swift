@@ -17,10 +17,10 @@ struct RoomBatchTests {
           - {name: secure, listen: "wss://10.1.0.1:1002", tls: \(try LoadConfiguration.listenerIdentity())}
         routes:
           - {name: chat, path: "/plain/chat/{room}", target: chat}
-          - {name: packed-chat, path: "/packed/chat/{room}", target: chat, compress: {min-size: 0}}
+          - {name: packed-chat, path: "/packed/chat/{room}", target: chat, compress: {min-size: 0, context-takeover: true}}
           - {name: lean-chat, path: "/lean/chat/{room}", target: chat, compress: {min-size: 0, context-takeover: false}}
           - {name: programs, path: /plain/rooms, target: rooms}
-          - {name: packed-programs, path: /packed/rooms, target: rooms, compress: {min-size: 0}}
+          - {name: packed-programs, path: /packed/rooms, target: rooms, compress: {min-size: 0, context-takeover: true}}
           - {name: lean-programs, path: /lean/rooms, target: rooms, compress: {min-size: 0, context-takeover: false}}
         rooms: {command-rate: 1000000}
         """
@@ -180,5 +180,26 @@ struct RoomBatchTests {
             for member in crowd.members { member.forget() }
         }
         crowd.finish()
+    }
+
+    /// A message with a context of its own would be compressed for each member.
+    @Test(arguments: [
+        ("chat", "true", true), ("rooms", "{level: 4}", true), ("chat", "{context-takeover: true}", false),
+        ("rooms", "{context-takeover: true}", false), ("echo", "true", false),
+    ])
+    func compressionOfRoomsNeedsNoContextUnlessTheRouteSaysSo(
+        _ target: String, _ compression: String, _ isShared: Bool
+    ) throws {
+        let scene = try GatewayScene(
+            """
+            listeners: [{name: web, listen: "ws://10.1.0.1:1001"}]
+            routes: [{name: one, path: /x, target: \(target), compress: \(compression)}]
+            """)
+        let peer = try scene.client(1001)
+        peer.send(TokenScene.request("/x", "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits"))
+        let head = try #require(scene.head(RawWebSocketPeer(peer, isClient: true)))
+        #expect(head.contains("Sec-WebSocket-Extensions: permessage-deflate"), "\(head)")
+        #expect(head.contains("server_no_context_takeover") == isShared && !head.contains("client_no"), "\(head)")
+        scene.finish()
     }
 }
