@@ -53,4 +53,41 @@ struct ReceivingClientTests {
         let joins = actions.compactMap { if case .join(let join) = $0 { join.channel } else { nil } }
         #expect(joins == ["a", "b"])
     }
+
+    @Test func positionsOfTheLastEventReplaceThoseOfTheRequestAndAddNoRoom() {
+        var authority = ClientScene.authority()
+        authority.policies["c"] = ClientScene.policy()
+        var grant = ConnectionGrant(user: "ann")
+        grant.subscriptions = [SubscriptionGrant(channel: "a")]
+        authority.grants = ["good": grant]
+        var scene = ClientScene(authority, onlyReceives: true)
+        var request = Command.ConnectRequest()
+        request.token = "good"
+        var known = Command.SubscribeRequest(channel: "b")
+        (known.recovers, known.position) = (true, StreamPosition(offset: 1, epoch: "e"))
+        request.subscriptions = [known]
+        request.received = [
+            "a": StreamPosition(offset: 5, epoch: "f"), "b": StreamPosition(offset: 2, epoch: "e"),
+            "c": StreamPosition(offset: 3, epoch: "e"), "unknown": StreamPosition(offset: 3, epoch: "e"),
+        ]
+        let joins = scene.send(.connect(request), number: 1).compactMap { action -> RoomClient.Join? in
+            if case .join(let join) = action { join } else { nil }
+        }
+        #expect(joins.map(\.channel) == ["a", "b"])
+        let positions = [StreamPosition(offset: 5, epoch: "f"), StreamPosition(offset: 2, epoch: "e")]
+        #expect(joins.map(\.recovery) == positions)
+    }
+
+    @Test func roomThatTheLastEventDoesNotNameIsRecoveredAsTheRequestSays() {
+        var scene = ClientScene(onlyReceives: true)
+        var request = Command.ConnectRequest()
+        var known = Command.SubscribeRequest(channel: "b")
+        (known.recovers, known.position) = (true, StreamPosition(offset: 1, epoch: "e"))
+        request.subscriptions = [Command.SubscribeRequest(channel: "a"), known]
+        request.received = ["c": StreamPosition(offset: 3, epoch: "e")]
+        let joins = scene.send(.connect(request), number: 1).compactMap { action -> RoomClient.Join? in
+            if case .join(let join) = action { join } else { nil }
+        }
+        #expect(joins.map(\.recovery) == [nil, StreamPosition(offset: 1, epoch: "e")])
+    }
 }

@@ -416,8 +416,17 @@ class Receiver:
             line = self.response.readline().decode()
             assert line, "the response ended"
             line = line.strip().removeprefix("data: ")
-            if line and line != "{}":
+            if line.startswith("id: "):
+                self.last_id = line[4:]
+            elif line and line != "{}":
                 return json.loads(line)
+
+    def event(self):
+        """The next push, when the event with it is whole."""
+        push = self.push()
+        while line := self.response.readline().decode().strip():
+            self.last_id = line.removeprefix("id: ")
+        return push
 
     def ping(self):
         while self.response.readline().decode().strip().removeprefix("data: ") != "{}":
@@ -427,9 +436,9 @@ class Receiver:
         self.connection.close()
 
 
-def events(service, **connect):
+def events(service, headers=None, **connect):
     query = urllib.parse.urlencode({"cf_connect": json.dumps(connect)})
-    return Receiver(service, "GET", f"/connection/uni_sse?{query}", headers={"Accept": "text/event-stream"})
+    return Receiver(service, "GET", f"/connection/uni_sse?{query}", headers={"Accept": "text/event-stream", **(headers or {})})
 
 
 def stream(service, headers=None, **connect):
@@ -464,6 +473,29 @@ def test_client_that_only_receives_gets_messages_and_recovers_what_it_missed(pin
     recovered = again.push()["connect"]["subs"]["short:x"]
     assert recovered["recovered"] and [each["data"]["n"] for each in recovered["publications"]] == [2, 3]
     again.close()
+
+
+def test_client_of_events_comes_back_with_the_id_of_the_last_event(service):
+    rooms = {"short:x": {}, "latest:y": {}, "news:z": {}}
+    one = events(service, subs=rooms)
+    assert "connect" in one.event()
+    for number in (1, 2):
+        publish(service, "short:x", number)
+        assert one.event()["pub"]["data"] == number
+    one.close()
+    for number in (3, 4):
+        publish(service, "short:x", number)
+    publish(service, "latest:y", 5)
+    # The same request, as a browser makes it.
+    again = events(service, {"Last-Event-ID": one.last_id}, subs=rooms)
+    found = again.event()["connect"]["subs"]
+    assert found["short:x"]["recovered"] and [each["data"] for each in found["short:x"]["publications"]] == [3, 4]
+    assert [each["data"] for each in found["latest:y"]["publications"]] == [5]
+    again.close()
+    last = events(service, {"Last-Event-ID": again.last_id}, subs=rooms)
+    found = last.event()["connect"]["subs"]
+    assert found["short:x"]["recovered"] and "publications" not in found["short:x"]
+    last.close()
 
 
 def test_post_is_refused_with_the_codes_of_the_protocol(service):

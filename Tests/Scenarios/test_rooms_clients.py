@@ -1,5 +1,6 @@
 """The programs of the article on rooms, as they are printed: official clients and our own hold one conversation."""
 
+import asyncio
 import importlib.metadata
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import pytest
 
 from support import documents
 from support.browser import Browser, launched, run
+from support.control import Control
 from support.deadlines import Lines
 
 ARTICLE = documents.ARTICLES / "Rooms.md"
@@ -40,6 +42,10 @@ def centrifuge_js():
 
 @pytest.fixture
 def service(sluice, tmp_path):
+    return serve(sluice, tmp_path, "none")
+
+
+def serve(sluice, tmp_path, control):
     """The gateway of the article, which serves the pages of the test too."""
     folder = tmp_path / "pages"
     folder.mkdir()
@@ -50,10 +56,11 @@ def service(sluice, tmp_path):
         f"{PRINTS}{EXPOSED}<script>ready.then(() => document.body.append(Object.assign(document.createElement('script'), "
         "{ src: '/official.js' })));</script><body>")
     (folder / "own.html").write_text(f"{PRINTS}<script type=module>{own}</script>")
+    (folder / "events.html").write_text(f"{PRINTS}<script>{program('js', 'new EventSource(')}</script>")
     text = program("yaml", "rooms:").replace("127.0.0.1:8080", "127.0.0.1:0")
     pages = f"routes:\n  - name: pages\n    path: /{{path...}}\n    files: {folder}\n"
     file = tmp_path / "rooms.yaml"
-    file.write_text("control: {address: none}\n" + text.replace("routes:\n", pages, 1))
+    file.write_text(f"control: {{address: '{control}'}}\n" + text.replace("routes:\n", pages, 1))
     return sluice("serve", "--config", file)
 
 
@@ -84,3 +91,34 @@ def test_official_clients_and_our_own_have_one_conversation(service, tmp_path):
         finally:
             process.kill()
             process.wait()
+
+
+def test_event_source_that_is_cut_misses_nothing(sluice, tmp_path):
+    gateway = serve(sluice, tmp_path, "http://127.0.0.1:0")
+    control = Control.of(gateway)
+
+    def publish(number):
+        control.post("/v1/rooms/talk%3Alobby:publish", {"data": {"text": f"message {number}"}}).expect(200)
+
+    def cut():
+        found = control.get("/v1/connections?route=events").expect(200)["items"]
+        assert len(found) == 1
+        control.request("DELETE", f"/v1/connections/{found[0]['id']}?abort=true").expect(200)
+
+    async def conversation(debugger):
+        async with Browser(debugger) as browser:
+            page = await browser.open(f"http://127.0.0.1:{gateway.port()}/events.html")
+            # `events` is the constant of the page's program.
+            await page.until("events.readyState === EventSource.OPEN")
+            for number in (0, 3):
+                await asyncio.to_thread(publish, number)
+                await page.until(f"heard.includes('message {number}')")
+                await asyncio.to_thread(cut)
+                await page.until("events.readyState === EventSource.CONNECTING")
+                for missed in (number + 1, number + 2):
+                    await asyncio.to_thread(publish, missed)
+                await page.until(f"heard.includes('message {number + 2}')")
+            assert await page.evaluate("heard") == [f"message {number}" for number in range(6)]
+
+    with launched(tmp_path) as debugger:
+        run(conversation(debugger))

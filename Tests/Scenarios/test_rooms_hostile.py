@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import http.client
 import json
+import re
 import time
 import urllib.parse
 
@@ -369,7 +370,8 @@ class Events:
         while True:
             line = self.response.readline()
             assert line.startswith(b"data: ") and line.endswith(b"\n") and b"\r" not in line, line
-            assert self.response.readline() == b"\n"
+            end = self.response.readline()
+            assert (self.response.readline() if re.fullmatch(rb"id: [\x21-\x7e]+\n", end) else end) == b"\n"
             push = json.loads(line[6:])
             self.client = push.get("connect", {}).get("client", self.client)
             if push and push.get("join", {}).get("info", {}).get("client", "") != self.client:

@@ -64,6 +64,7 @@ final class HTTPConnection {
 
     private var gateway: LoopGateway { self.context.gateway }
     private var loop: Loop { self.context.loop }
+    var maximumHeaderSize: Int { self.plan.configuration.limits.maximumHeaderSize }
 
     /// Takes over with the connection's first request.
     /// - Parameter received: bytes of its head.

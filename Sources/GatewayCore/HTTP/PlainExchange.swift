@@ -40,6 +40,8 @@ package final class PlainExchange {
     }
 
     private var isHead: Bool { self.request.head.method == "HEAD" }
+    /// Limit of a request's head on this listener, in bytes.
+    var maximumHeaderSize: Int { self.connection?.maximumHeaderSize ?? 0 }
 
     /// Whether the response is complete, or the connection lost.
     package var isOver: Bool { self.connection == nil || self.state == .finished }

@@ -24,27 +24,3 @@ extension RoomConnection {
     var sentBytes: UInt64 { 0 }
     var webSocket: WebSocketTask? { nil }
 }
-
-/// How a session's messages are written.
-enum SessionEncoding: Hashable {
-    /// Replies and pushes of a client that sends commands.
-    case commands(ProtocolEncoding)
-    /// Pushes alone, each a line of JSON.
-    case lines
-    /// Pushes alone, as Server-Sent Events.
-    case events
-}
-
-extension SessionEncoding {
-    /// Whether the client only receives.
-    var isUnidirectional: Bool { if case .commands = self { false } else { true } }
-
-    /// A push of JSON as it is sent to a client that only receives.
-    func framed(_ push: [UInt8]) -> [UInt8] {
-        switch self {
-        case .commands: push
-        case .lines: push + [0x0A]
-        case .events: Array("data: ".utf8) + push + [0x0A, 0x0A]
-        }
-    }
-}

@@ -183,6 +183,11 @@ final class LoopMessage {
         }
     }
 
+    /// Of a publication that the room keeps; 0 for others.
+    var offset: UInt64 {
+        if case .publication(let publication) = self.message.content { publication.offset } else { 0 }
+    }
+
     var isPublication: Bool { if case .publication = self.message.content { true } else { false } }
 
     /// As a push for a member with deltas.
@@ -230,17 +235,6 @@ final class LoopMessage {
                 return RoomMessage.Plain(kind: .text, bytes: payload.content(in: .json))
             }
             return RoomMessage.Plain(kind: .text, bytes: Array(text.utf8))
-        }
-    }
-}
-
-extension SessionEncoding {
-    /// - Parameter channel: empty for a push outside of all rooms.
-    func message(_ push: Reply.Push, in channel: String) -> SharedMessage {
-        switch self {
-        case .commands(.json): SharedMessage(.text, Reply.push(channel: channel, push).encoded(.json))
-        case .commands(.protobuf): SharedMessage(.binary, Reply.push(channel: channel, push).encoded(.protobuf))
-        case .lines, .events: SharedMessage(.text, self.framed(Reply.unidirectional(push, channel: channel)))
         }
     }
 }

@@ -5,6 +5,14 @@ import StreamTransport
 
 /// One client of the rooms on its connection: performs what `RoomClient` decides.
 final class RoomSession {
+    /// A push of a room, or one outside of all rooms.
+    private struct Push {
+        let message: SharedMessage
+        /// Of a publication that the room keeps; else 0.
+        var offset: UInt64 = 0
+        var channel = ""
+    }
+
     /// Bytes queued in the connection above which no further command is performed.
     private static let outputWatermark = WebSocketTask.outputWatermark
     /// Work of a command, besides what it does in a room.
@@ -43,9 +51,11 @@ final class RoomSession {
     /// The first of the commands, if it waits for a room.
     private var heldCommand: Command?
     /// Pushes that came before the reply to `connect`, which is sent first.
-    private var heldPushes: [SharedMessage] = []
+    private var heldPushes: [Push] = []
     private var heldBytes = 0
     private var holdsPushes = true
+    /// For the ids of its events; `nil` if they have none.
+    private var eventPositions: EventPositions?
     /// Reasons why nothing is read.
     private var pauses = 0
     /// When the timer fired last.
@@ -108,8 +118,10 @@ final class RoomSession {
     func receivedMalformedBytes() { self.change { $0.receivedMalformedBytes() } }
 
     /// A client that sends nothing: its connection begins with this request.
-    func connect(_ request: Command.ConnectRequest) {
+    /// - Parameter positions: for ids of its events; `nil` for none.
+    func connect(_ request: Command.ConnectRequest, _ positions: EventPositions?) {
         let now = self.now
+        self.eventPositions = positions
         self.change { $0.received(Command(number: 1, .connect(request)), at: now) }
     }
 
@@ -250,7 +262,8 @@ final class RoomSession {
         case .commands(let encoding): reply.append(to: &self.output, encoding: encoding)
         case .lines, .events:
             guard let push = reply.unidirectional else { return }
-            self.output += self.encoding.framed(push)
+            let framed = self.encoding.framed(push)
+            self.output += self.eventPositions?.sent(reply).map { self.encoding.identified(framed, by: $0) } ?? framed
         }
     }
 
@@ -396,7 +409,7 @@ final class RoomSession {
         self.holdsPushes = false
         let pushes = self.heldPushes
         (self.heldPushes, self.heldBytes) = ([], 0)
-        for push in pushes { self.connection?.send(push) }
+        for push in pushes { self.write(push) }
         for subscription in self.subscriptions.values {
             subscription.updateBatchOutput()
             self.rooms.outputProgressed(subscription)
@@ -481,7 +494,7 @@ extension RoomSession {
         guard self.queuedBytes + message.payload.count <= self.rooms.hub.buffers.memberBacklog else {
             return self.change { $0.close(.slow) }
         }
-        self.send(message)
+        self.send(Push(message: message))
     }
 }
 
@@ -497,13 +510,21 @@ extension RoomSession: RoomSubscriber {
             } else {
                 message.encoded(self.encoding)
             }
-        self.send(push)
+        self.send(Push(message: push, offset: message.offset, channel: subscription.room.name))
     }
 
-    private func send(_ push: SharedMessage) {
-        guard self.holdsPushes else { return self.connection?.send(push) ?? () }
+    private func send(_ push: Push) {
+        guard self.holdsPushes else { return self.write(push) }
         self.heldPushes.append(push)
-        self.heldBytes += push.payload.count + RoomMessage.overhead
+        self.heldBytes += push.message.payload.count + RoomMessage.overhead
+    }
+
+    private func write(_ push: Push) {
+        guard let id = self.eventPositions?.sentPublication(in: push.channel, offset: push.offset) else {
+            self.connection?.send(push.message)
+            return
+        }
+        self.connection?.send(self.encoding.identified(push.message.payload, by: id))
     }
 
     var batchOutput: BatchOutput? {

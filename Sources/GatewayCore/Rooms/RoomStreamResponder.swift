@@ -36,7 +36,7 @@ final class RoomStreamResponder: HTTPResponder {
                 let isEvents = Self.wantsEvents(request)
                 let stream = RoomStream(exchange, encoding: isEvents ? .events : .lines, trustedUser: user)
                 guard Self.begin(isEvents ? .events : .lines, stream, origin, exchange) else { return }
-                stream.start(body.connect)
+                stream.start(body.connect, isEvents ? request.head.fields.single("Last-Event-ID").first : nil)
             }
         case .connect(let commands):
             let form: EmulatedStream.Form =
@@ -258,17 +258,30 @@ extension RoomStreamResponder {
 private final class RoomStream: RoomConnection {
     private let session: RoomSession
     private let exchange: PlainExchange
+    private let isEvents: Bool
 
     init(_ exchange: PlainExchange, encoding: SessionEncoding, trustedUser: TrustedUser?) {
         self.exchange = exchange
+        self.isEvents = encoding == .events
         self.session = RoomSession(
             exchange.connectionNumber, from: exchange.context?.client, on: exchange.gateway, encoding: encoding,
             trustedUser: trustedUser)
     }
 
-    func start(_ request: Command.ConnectRequest) {
+    /// - Parameter lastEventID: of a client that comes back.
+    func start(_ request: Command.ConnectRequest, _ lastEventID: String?) {
+        var request = request
+        if let lastEventID {
+            if let positions = EventPositions.positions(in: lastEventID) {
+                request.received = positions
+            } else {
+                // A refusal would end the page's EventSource for good.
+                self.exchange.gateway.shared.log.log("a Last-Event-ID that is none of ours is ignored", level: .debug)
+            }
+        }
         self.session.start(self)
-        self.session.connect(request)
+        self.session.connect(
+            request, self.isEvents ? EventPositions(limit: self.exchange.maximumHeaderSize / 4) : nil)
     }
 
     var queuedBytes: Int { self.exchange.queuedBytes }

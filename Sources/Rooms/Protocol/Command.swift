@@ -42,6 +42,9 @@ package struct Command: Sendable, Hashable {
         package var version = ""
         /// Subscriptions made together with the connection, by channel.
         package var subscriptions: [SubscribeRequest] = []
+        /// Of a client that only receives and comes back: what it has got, by room. They replace the positions in
+        /// `subscriptions`, and add no room.
+        package var received: [String: StreamPosition] = [:]
 
         package init() {}
     }

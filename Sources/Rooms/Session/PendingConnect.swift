@@ -43,10 +43,10 @@ struct PendingConnect {
     /// Rooms that a connection enters from its beginning, each once: those of its token, then those of its request. Of
     /// several for one room the first counts: a second membership would never end. Names that rooms cannot have are left out.
     static func requests(
-        _ grants: [SubscriptionGrant], _ requests: [Command.SubscribeRequest], _ settings: RoomClientSettings
+        _ grants: [SubscriptionGrant], _ connect: Command.ConnectRequest, _ settings: RoomClientSettings
     ) -> [Request] {
         let grants = grants.filter { settings.allowsName($0.channel) }
-        let requests = requests.filter { settings.allowsName($0.channel) }
+        let requests = connect.subscriptions.filter { settings.allowsName($0.channel) }
         var joins: [Request] = []
         var named: Set<String> = []
         for grant in grants where named.insert(grant.channel).inserted {
@@ -55,6 +55,11 @@ struct PendingConnect {
             joins.append((grant, wanted ?? Command.SubscribeRequest(channel: grant.channel)))
         }
         for request in requests where named.insert(request.channel).inserted { joins.append((nil, request)) }
+        for (index, join) in joins.enumerated() {
+            guard let position = connect.received[join.request.channel] else { continue }
+            joins[index].request.recovers = true
+            joins[index].request.position = position
+        }
         return joins
     }
 }

@@ -193,7 +193,7 @@ package struct RoomClient: Sendable {
             return self.onlyReceives ? self.close(.expired) : self.refuse(number, .expired)
         }
         self.grant = grant
-        let requests = PendingConnect.requests(self.grant.subscriptions, request.subscriptions, self.settings)
+        let requests = PendingConnect.requests(self.grant.subscriptions, request, self.settings)
         guard requests.count <= self.settings.maximumSubscriptions else { return self.close(.channelLimit) }
         self.findFirstExpiry()
         self.phase = .registering(number: number, requests)
