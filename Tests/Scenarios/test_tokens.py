@@ -3,11 +3,13 @@
 import base64
 import hashlib
 import hmac
+import http.client
 import http.server
 import json
 import signal
 import threading
 import time
+import urllib.parse
 
 import jwt
 import pytest
@@ -16,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
 from support import configuration, gateway, websocket
-from support.deadlines import eventually
+from support.deadlines import eventually, seconds
 from support.websocket import Wire, parse_head, request
 
 SECRET = "a secret of the scenarios that is long enough even for HS512, which is 64 bytes"
@@ -334,3 +336,35 @@ def test_claims_reach_the_upstream(sluice, tmp_path, listener):
     assert made.encode() not in asked.raw
     assert one.status(token(), path="/up/r") == 403
     assert one.status(token({"tenant": ".."}), path="/up/r") == 403
+
+
+# -- plain HTTP
+
+def test_files_and_events_need_a_token_too(sluice, tmp_path):
+    (tmp_path / "app.js").write_text("console.log(1)")
+    auth = {"tokens": "main", "cookie": "session"}
+    routes = [{"name": "site", "path": "/site/{path...}", "files": str(tmp_path), "auth": auth},
+              configuration.route("page", "page", path="/", auth="main"), configuration.route("events", "room-events", path="/events", auth=auth)]
+    served = Served(sluice, tmp_path, {"secret": SECRET}, routes=routes, rooms={"tokens": "main", "policies": [{"name": "all", "pattern": "*", "subscribe": "users"}]})
+
+    def get(path, method="GET", **fields):
+        connection = http.client.HTTPConnection(*served.gateway.address(), timeout=seconds(20))
+        connection.request(method, path, headers=fields)
+        return connection.getresponse()
+
+    for path in ("/site/app.js", "/site/missing", "/", "/events"):
+        for method in ("GET", "HEAD"):
+            answer = get(path, method)
+            assert (answer.status, answer.headers["WWW-Authenticate"]) == (401, 'Bearer realm="sluice"'), (path, method)
+        assert get(path, Authorization=f"Bearer {token({'exp': 1})}").status == 401
+    assert get("/site/app.js", Cookie=f"session={token()}").read() == b"console.log(1)"
+    assert get(f"/site/app.js?access_token={token()}", Range="bytes=0-6").read() == b"console"
+    assert get("/site/missing", Authorization=f"Bearer {token()}").status == 404
+    assert b"<html" in get("/", Authorization=f"Bearer {token()}").read()
+    # The subject of the token may enter the room.
+    stream = get("/events?cf_connect=%7B%22subs%22:%7B%22a%22:%7B%7D%7D%7D", Cookie=f"session={token()}")
+    assert list(json.loads(stream.readline().removeprefix(b"data: "))["connect"]["subs"]) == ["a"]
+    # A token for the rooms that is valid for longer does not keep the stream open.
+    other = urllib.parse.quote(json.dumps({"token": token({"exp": int(time.time()) + 6000})}))
+    stream = get(f"/events?cf_connect={other}", Cookie=f"session={token()}")
+    assert 0 < json.loads(stream.readline().removeprefix(b"data: "))["connect"]["ttl"] <= 600

@@ -497,7 +497,7 @@ extension RouteConfiguration: SettingsSection {
                 remedy: "set parameter here, or query in auth")
         }
         guard self.target.answersHTTP else { return }
-        let allowed: [RouteKey] = ["name", .listeners, .host, .path, .target, .targets, .files, .origins]
+        let allowed: [RouteKey] = ["name", .listeners, .host, .path, .target, .targets, .files, .origins, .auth]
         for key in Self.keys where section.has(key.name) && !allowed.contains(key.name) {
             section.add(
                 key.name, expected: "no \(key.name.rawValue), as the route answers plain HTTP requests",

@@ -199,17 +199,31 @@ package final class ListenerPlan: Sendable {
         case .none: throw .noRoute
         case .route(let match):
             let route = self.routes[match.index]
-            let grant = try route.access?.admit(head, match, now: now)
-            guard route.responder == nil else {
+            if let responder = route.responder {
                 try Self.checkPlain(head)
                 guard route.origins.allows(head.fields["Origin"]) else { throw .originRefused }
+                let grant = try Self.admit(head, match, to: route, responder, now: now)
                 return .http(route, grant?.match ?? match, grant)
             }
+            let grant = try route.access?.admit(head, match, now: now)
             let request = try ServerHandshake.check(grant?.head ?? head)
             guard route.origins.allows(head.fields["Origin"]) else { throw .originRefused }
             return .webSocket(
                 MatchedRequest(
                     route, grant?.match ?? match, request, isSecure: isSecure, plan: self, grant: grant))
+        }
+    }
+
+    /// Verifies the token of a plain request.
+    private static func admit(
+        _ head: RequestHead, _ match: RouteMatch, to route: RoutePlan, _ responder: any HTTPResponder, now: Int64
+    ) throws(HandshakeRefusal) -> AccessGrant? {
+        // Browsers ask without credentials whether they may send some (Fetch §4.8).
+        if head.method == "OPTIONS", responder.methods.contains("OPTIONS") { return nil }
+        do throws(HandshakeRefusal) {
+            return try route.access?.admit(head, match, now: now)
+        } catch {
+            throw error.adding(responder.refusalFields(head, of: route))
         }
     }
 

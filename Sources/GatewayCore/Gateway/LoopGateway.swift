@@ -259,7 +259,7 @@ extension LoopGateway {
         case (.chat, let matched?):
             let room = matched.match.value(of: "room") ?? route.configuration.name
             let info = ClientInfo(
-                user: self.user(of: matched)?.name ?? "",
+                user: self.user(of: matched).name,
                 client: self.rooms.hub.plainClient(ofConnection: context.identifier))
             if !info.user.isEmpty { context.user = info.user }
             EndpointSession(context, route: route).accept(
@@ -291,7 +291,7 @@ extension LoopGateway {
     }
 
     /// The user that the request names in the rooms.
-    private func user(of matched: MatchedRequest) -> TrustedUser? {
+    private func user(of matched: MatchedRequest) -> TrustedUser {
         // The token of the request is a better witness than a field.
         let header = self.shared.hub.currentSettings.userHeader
         return TrustedUser(matched.grant, matched.head, header: header, expires: false)
@@ -303,7 +303,7 @@ extension LoopGateway {
     ) {
         guard let matched else { return self.endWithoutEndpoint(context, transport) }
         let user = self.user(of: matched)
-        if let user { context.user = user.name }
+        if !user.name.isEmpty { context.user = user.name }
         let client = RoomWebSocket(context, matched, trustedUser: user)
         EndpointSession(context, route: route).accept(
             transport, matched, relay: client, subprotocols: ProtocolEncoding.subprotocols)

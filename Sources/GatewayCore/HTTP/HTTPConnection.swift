@@ -218,7 +218,8 @@ final class HTTPConnection {
     }
 
     private func refuse(_ refusal: HandshakeRefusal, of request: PlainRequest, _ responder: any HTTPResponder) {
-        self.refuse(refusal.adding(responder.refusalFields(request)), isHead: request.head.method == "HEAD")
+        let fields = responder.refusalFields(request.head, of: request.route)
+        self.refuse(refusal.adding(fields), isHead: request.head.method == "HEAD")
     }
 
     /// Answers with an error and closes: what follows in the input cannot be read reliably.

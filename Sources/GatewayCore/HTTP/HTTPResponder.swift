@@ -12,12 +12,12 @@ package protocol HTTPResponder: AnyObject, Sendable {
     /// Largest body of a request, in bytes; above it 413. With 0 a body has no meaning, and a short one is dropped.
     var bodyLimit: Int { get }
     func respond(to request: PlainRequest, _ exchange: PlainExchange)
-    /// Fields of a refusal by the connection, such as 405 and 413. None unless the responder has some.
-    func refusalFields(_ request: PlainRequest) -> [FieldLine]
+    /// Fields of a refusal by the connection, such as 401, 405 and 413. None unless the responder has some.
+    func refusalFields(_ head: RequestHead, of route: RoutePlan) -> [FieldLine]
 }
 
 extension HTTPResponder {
-    package func refusalFields(_ request: PlainRequest) -> [FieldLine] { [] }
+    package func refusalFields(_ head: RequestHead, of route: RoutePlan) -> [FieldLine] { [] }
 }
 
 /// A request with its whole body, and the route that it takes.

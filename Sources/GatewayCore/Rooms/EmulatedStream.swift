@@ -55,7 +55,7 @@ final class EmulatedStream {
     /// The session performs commands, and takes no more at the moment.
     private var isPaused = false
 
-    init(_ exchange: PlainExchange, _ form: Form, trustedUser: TrustedUser?) {
+    init(_ exchange: PlainExchange, _ form: Form, trustedUser: TrustedUser) {
         let rooms = exchange.gateway.rooms
         self.exchange = exchange
         self.form = form

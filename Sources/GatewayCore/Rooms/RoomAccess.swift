@@ -8,13 +8,14 @@ import WireText
 /// Decides about the clients of the rooms' protocol by the configuration, and by what operators have forbidden.
 struct RoomAccess: RoomAuthority {
     let hub: RoomHub
-    /// Known before the client connects to the rooms; `nil` if it is not.
-    var trustedUser: TrustedUser?
+    /// Known before the client connects to the rooms.
+    var trustedUser: TrustedUser
     /// Whether a client is in the rooms of its token and in its personal room.
     var entersRooms = true
 
     func connection(token: String, now: UInt64) throws(TokenRefusal) -> ConnectionGrant {
         var grant = try self.identity(token: token, now: now)
+        if let end = self.trustedUser.expiry { grant.expiry = min(grant.expiry ?? .max, end) }
         if self.entersRooms, !grant.user.isEmpty, let room = self.hub.currentSettings.personalRoom {
             grant.subscriptions.append(SubscriptionGrant(channel: room.name(of: grant.user)))
         }
@@ -23,10 +24,8 @@ struct RoomAccess: RoomAuthority {
 
     private func identity(token: String, now: UInt64) throws(TokenRefusal) -> ConnectionGrant {
         guard !token.isEmpty else {
-            guard let user = self.trustedUser else { return try self.anonymous() }
-            var grant = ConnectionGrant(user: user.name)
-            grant.expiry = user.expiry
-            return grant
+            return self.trustedUser.name.isEmpty
+                ? try self.anonymous() : ConnectionGrant(user: self.trustedUser.name)
         }
         let token = try self.verified(token, now)
         do throws(TokenError) {
@@ -150,20 +149,20 @@ extension Token {
 
 /// A user that the request itself names: by the token of a route with `auth`, or by a field that a proxy sets.
 struct TrustedUser: Sendable, Equatable {
+    /// Empty where neither token nor field names a user in Unicode's composed form. A repeated field is one of the client and
+    /// one that a proxy added: none counts.
     let name: String
-    /// When the token expires, in seconds since 1970; `nil` if it does not, or its end does not matter.
+    /// When the token expires, in seconds since 1970, whomever it names; `nil` if it does not, or its end does not matter.
     var expiry: UInt64?
 
     /// - Parameters:
     ///   - header: name of the field with the user's name, which a proxy sets.
     ///   - expires: whether the rooms end the connection when the token expires. Those of WebSockets are ended by their route.
-    /// - Returns: `nil` where neither token nor field names a user in Unicode's composed form. A repeated field is one of the
-    ///   client and one that a proxy added: none counts.
-    init?(_ grant: AccessGrant?, _ head: RequestHead, header: String?, expires: Bool) {
+    init(_ grant: AccessGrant?, _ head: RequestHead, header: String?, expires: Bool) {
         let field = header.map { head.fields.single($0) }
         let named = field.flatMap { $0.isRepeated ? nil : $0.first }
-        guard let name = grant?.subject ?? named, !name.isEmpty, name.isComposed else { return nil }
-        self.name = name
+        let name = grant?.subject ?? named ?? ""
+        self.name = name.isComposed ? name : ""
         if expires { self.expiry = grant?.expiry.map { UInt64(clamping: $0 / 1000) } }
     }
 }

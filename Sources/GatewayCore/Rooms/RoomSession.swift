@@ -69,7 +69,7 @@ final class RoomSession {
     ///   - sendsPings: whether it gets pings of the protocol.
     init(
         _ number: UInt64, from address: SocketAddress?, on gateway: LoopGateway, encoding: SessionEncoding,
-        trustedUser: TrustedUser?, secret: String? = nil, sendsPings: Bool = true
+        trustedUser: TrustedUser, secret: String? = nil, sendsPings: Bool = true
     ) {
         let rooms = gateway.rooms
         let hub = rooms.hub

@@ -17,7 +17,7 @@ final class RoomStreamResponder: HTTPResponder {
     let bodyLimit = 256 << 10
 
     func respond(to request: PlainRequest, _ exchange: PlainExchange) {
-        let origin = Self.allowedOrigin(request)
+        let origin = Self.allowedOrigin(request.head, of: request.route)
         guard request.head.method != "OPTIONS" else { return self.answerPreflight(request, origin, exchange) }
         let body: PlainRoomRequest
         do {
@@ -55,16 +55,16 @@ final class RoomStreamResponder: HTTPResponder {
     }
 
     /// Value of `Access-Control-Allow-Origin`: pages of other origins may read what the route's `origins` let in.
-    private static func allowedOrigin(_ request: PlainRequest) -> [FieldLine] {
-        guard let origin = request.head.fields["Origin"] else { return [] }
-        guard !request.route.configuration.origins.isEmpty else {
+    private static func allowedOrigin(_ head: RequestHead, of route: RoutePlan) -> [FieldLine] {
+        guard let origin = head.fields["Origin"] else { return [] }
+        guard !route.configuration.origins.isEmpty else {
             return [FieldLine("Access-Control-Allow-Origin", "*")]
         }
         return [FieldLine("Access-Control-Allow-Origin", origin), FieldLine("Vary", "Origin")]
     }
 
     /// A page of another origin sees what is wrong, too.
-    func refusalFields(_ request: PlainRequest) -> [FieldLine] { Self.allowedOrigin(request) }
+    func refusalFields(_ head: RequestHead, of route: RoutePlan) -> [FieldLine] { Self.allowedOrigin(head, of: route) }
 
     /// Names of fields that a page asks for, and that it may send.
     private static let askedFieldLimit = 32
@@ -158,7 +158,7 @@ final class RoomStreamResponder: HTTPResponder {
 
     /// Publishes one message, and answers as the protocol does.
     private static func publish(
-        _ publication: UnidirectionalRequest.Publication, _ connect: Command.ConnectRequest, _ user: TrustedUser?,
+        _ publication: UnidirectionalRequest.Publication, _ connect: Command.ConnectRequest, _ user: TrustedUser,
         _ origin: [FieldLine], _ exchange: PlainExchange
     ) {
         let rooms = exchange.gateway.rooms
@@ -260,7 +260,7 @@ private final class RoomStream: RoomConnection {
     private let exchange: PlainExchange
     private let isEvents: Bool
 
-    init(_ exchange: PlainExchange, encoding: SessionEncoding, trustedUser: TrustedUser?) {
+    init(_ exchange: PlainExchange, encoding: SessionEncoding, trustedUser: TrustedUser) {
         self.exchange = exchange
         self.isEvents = encoding == .events
         self.session = RoomSession(

@@ -13,7 +13,7 @@ final class RoomWebSocket: WebSocketRelay, EndpointRelay {
     /// Beginning of the message that is being received.
     private var unfinished: [UInt8] = []
 
-    init(_ context: ConnectionContext, _ matched: MatchedRequest, trustedUser: TrustedUser?) {
+    init(_ context: ConnectionContext, _ matched: MatchedRequest, trustedUser: TrustedUser) {
         self.encoding = ProtocolEncoding(of: matched)
         self.session = RoomSession(
             context.identifier, from: context.client, on: context.gateway, encoding: .commands(self.encoding),
