@@ -44,7 +44,7 @@ def test_wrong_usage_exits_64(words):
     ["bridge", "http://127.0.0.1:0", "tcp://127.0.0.1:1"], ["bridge", "tcp://127.0.0.1:0", "nowhere"],
     ["bridge", "tcp://127.0.0.1:99999", "tcp://127.0.0.1:1"],
     ["bridge", "tcp://127.0.0.1:0", "tcp://127.0.0.1:1", "--idle-timeout", "25"],
-    ["bridge", "tcp://127.0.0.1:0", "tcp://127.0.0.1:1", "--max-message-size", "many"],
+    ["bridge", "tcp://127.0.0.1:0", "ws://127.0.0.1:1/", "--max-message-size", "many"],
     ["bridge", "wss://127.0.0.1:0/", "tcp://127.0.0.1:1"],
     ["bridge", "wss://127.0.0.1:0/", "tcp://127.0.0.1:1", "--certificate", "/nonexistent.pem", "--key", "/nonexistent.pem"]])
 def test_an_invalid_bridge_is_refused_with_a_message(words):

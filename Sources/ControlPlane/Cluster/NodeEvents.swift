@@ -203,7 +203,7 @@ struct NodeEvents: Sendable {
         for event in found.events where bytes < Self.batchBytes {
             batch.position = event.number
             guard filter.matches(event) else { continue }
-            let text = EventWriter.json(event, at: nil, node: self.node)
+            let text = event.encoding.text { EventWriter.json(event, at: nil, node: self.node) }
             bytes += text.count
             batch.items.append(EventBatch.Item(number: event.number, type: event.kind.rawValue, text: text))
         }

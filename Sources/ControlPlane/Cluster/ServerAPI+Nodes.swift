@@ -19,9 +19,10 @@ extension ServerAPI {
                 Failure(.limitExceeded, "limit exceeded: a request that other nodes get has at most \(limit) bytes"))
         }
         let own = await self.perform(method, request)
+        guard case .success(let result) = own else { return own }
         let nodes = NodeCaller(cluster: cluster)
         let others = await nodes.nodeNames().filter { $0 != nodes.own }
-        guard !others.isEmpty, case .success(let result) = own else { return own }
+        guard !others.isEmpty else { return own }
         let outcomes = await nodes.gather(from: others, timeout: cluster.limits.gatherTimeout) { [forwarded] _ in
             forwarded
         }

@@ -85,8 +85,7 @@ final class HTTPConnection {
         do throws(HeadViolation) {
             if let head = try self.parser.parse(bytes, consumed: &used) { return self.received(head) }
         } catch {
-            self.context.user = nil
-            self.use(nil)
+            self.forgetRequest()
             return self.refuse(HandshakeRefusal(error))
         }
         // A client that sends an empty line after its request has not begun the next one.
@@ -123,6 +122,12 @@ final class HTTPConnection {
             self.use(nil)
             self.refuse(error, isHead: head.method == "HEAD")
         }
+    }
+
+    /// The connection's latest request is one that cannot be read.
+    private func forgetRequest() {
+        self.context.user = nil
+        self.use(nil)
     }
 
     /// The connection belongs to the route of its latest request; `nil` for one that matched none.
@@ -423,6 +428,7 @@ extension HTTPConnection: TimerTarget {
             self.armIdleTimer()
         case .idle: self.end(.gateway, .timeout(.idle), reset: self.transport.queuedBytes > 0)
         case .head, .body:
+            if case .head = self.phase { self.forgetRequest() }
             self.recordTermination(.downstream, .timeout(.handshake))
             self.refuse(
                 HandshakeRefusal(status: 408, explanation: "The request did not arrive in time; send it faster."))

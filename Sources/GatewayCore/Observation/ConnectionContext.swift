@@ -104,7 +104,7 @@ final class ConnectionContext {
     /// Of plain HTTP: what earlier requests transferred, which counts for their routes; `nil` if all had the same route.
     var countedTraffic: TrafficMetrics? {
         get { self.rare?.value.countedTraffic }
-        set { self.changeRare { $0.countedTraffic = newValue } }
+        set { if newValue != nil || self.countedTraffic != nil { self.changeRare { $0.countedTraffic = newValue } } }
     }
 
     private func changeRare(_ change: (inout Rare) -> Void) {

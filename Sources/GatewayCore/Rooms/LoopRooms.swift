@@ -174,7 +174,9 @@ final class LoopRooms {
     func refuseLateEntries() {
         guard !self.waiting.isEmpty else { return }
         let now = self.now
-        for (name, all) in self.waiting {
+        // One that is refused may begin to wait for another room.
+        for name in Array(self.waiting.keys) {
+            guard let all = self.waiting[name] else { continue }
             let lastProgress = all.first?.shared.lastProgress ?? .zero
             let late = all.filter { $0.isLate(at: now, lastProgress) }
             guard !late.isEmpty else { continue }

@@ -63,6 +63,8 @@ extension PlainRoomMember {
                         self.leave()
                         refused(self, .notPermitted)
                     }
+                // Its connection ended while it waited.
+                case .failure where self.hasLeft: break
                 case .failure(.full): refused(self, .full)
                 case .failure(.notMade(let error)): refused(self, .notMade(error))
                 case .failure(.away), .failure(.notReady): refused(self, .away)
@@ -203,10 +205,10 @@ final class PlainWebSocketMember: WebSocketRelay {
 
     private func end(_ refusal: PlainRefusal) { self.end(refusal.close.code, refusal.close.reason) }
 
-    private func end(_ code: CloseCode, _ reason: String) {
+    func end(_ code: CloseCode, _ reason: String) {
         self.leave()
         self.rooms.hub.counters.addDisconnect(code.rawValue)
-        self.task?.close(code, reason: Array(reason.utf8))
+        self.task?.close(code, reason: Array(reason.utf8.prefix(123)))
     }
 
     func webSocketOpened() {}

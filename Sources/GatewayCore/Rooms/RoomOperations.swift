@@ -351,9 +351,7 @@ extension RoomSubscription {
     fileprivate func removeFromRoom() -> Bool {
         switch self.subscriber {
         case let session as RoomSession: session.unsubscribe(self.room.name, .server)
-        case let member as PlainWebSocketMember:
-            member.leave()
-            member.task?.close(.policyViolation, reason: Array("removed from the room".utf8))
+        case let member as PlainWebSocketMember: member.end(.policyViolation, "removed from the room")
         case let member as PlainStreamMember:
             member.leave()
             member.task?.reset()
@@ -365,9 +363,7 @@ extension RoomSubscription {
     fileprivate func disconnect(_ disconnect: Disconnect) -> Bool {
         switch self.subscriber {
         case let session as RoomSession: session.disconnect(disconnect)
-        case let member as PlainWebSocketMember:
-            member.leave()
-            member.task?.close(CloseCode(rawValue: disconnect.code), reason: Array(disconnect.reason.utf8.prefix(123)))
+        case let member as PlainWebSocketMember: member.end(CloseCode(rawValue: disconnect.code), disconnect.reason)
         case let member as PlainStreamMember:
             member.leave()
             member.task?.reset()

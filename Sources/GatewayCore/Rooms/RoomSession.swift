@@ -58,6 +58,8 @@ final class RoomSession {
     private var eventPositions: EventPositions?
     /// Reasons why nothing is read.
     private var pauses = 0
+    /// Reading has been paused since the timer fired last, for another reason than the client's output.
+    private var wasPaused = false
     /// When the timer fired last.
     private var lastOutput: (isQueued: Bool, sent: UInt64) = (false, 0)
     private let timer = LoopTimer()
@@ -139,8 +141,8 @@ final class RoomSession {
             }
             guard self.output.count + self.queuedBytes < Self.outputWatermark else {
                 self.flush()
-                self.holdReading()
                 self.waitsForOutput = true
+                self.holdReading()
                 return self.awaitProgress()
             }
             guard self.client.pendingCount < Self.pendingLimit, self.pendingReads < Self.pendingReadLimit,
@@ -548,6 +550,7 @@ extension RoomSession: RoomSubscriber {
 
     func pauseReading() {
         self.pauses += 1
+        if !self.waitsForOutput { self.wasPaused = true }
         if self.pauses == 1 { self.connection?.pauseReading() }
     }
 
@@ -567,7 +570,8 @@ extension RoomSession: TimerTarget {
         let now = self.now
         let tookOutput = self.tookOutput()
         // A client that takes none of its output must answer in time nevertheless.
-        let mayAnswerLater = tookOutput || self.pauses > 0 && !self.waitsForOutput
+        let mayAnswerLater = tookOutput || self.wasPaused
+        self.wasPaused = self.pauses > 0 && !self.waitsForOutput
         self.change { $0.timerFired(at: now, mayAnswerLater: mayAnswerLater) }
     }
 

@@ -134,6 +134,30 @@ struct SimulatedHTTP2Tests {
         #expect(scene.end() == [])
     }
 
+    @Test func requestThatWaitsForADiscardedConnectionGetsAnother() throws {
+        let scene = try HTTP2Scene([1])
+        scene.mutedConnections = [0]
+        let (first, _) = scene.begin()
+        let (_, second) = scene.begin()
+        scene.run(for: .seconds(1))
+        first.cancel()
+        scene.run(for: .seconds(1))
+        scene.pool.retireConnections()
+        #expect(scene.run(atMost: .seconds(5)) { second.now.ends == 1 })
+        #expect(second.now.content == [1] && scene.listener.accepted.count == 2)
+        #expect(scene.end() == [])
+    }
+
+    /// The first of them shows what is to be expected of the server.
+    @Test func requestsToAServerWithoutSettingsFailSideBySide() throws {
+        let scene = try HTTP2Scene([1])
+        scene.mutedConnections = Set(0..<100)
+        let diaries = (0..<12).map { _ in scene.begin().1 }
+        scene.run(for: .seconds(100))
+        #expect(diaries.allSatisfy { $0.now.ends == 1 })
+        #expect(scene.end() == [])
+    }
+
     // MARK: Timeouts
 
     /// A server that opens its window by 1000 bytes a second: 100 seconds for the whole.
