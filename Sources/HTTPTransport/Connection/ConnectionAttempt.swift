@@ -80,11 +80,14 @@ final class ConnectionAttempt: @unchecked Sendable {
     private func record(_ step: OpeningStep) {
         self.timings.record(step)
         switch step {
-        case .began(_, let isProxied): self.metadata.isProxied = isProxied
+        case .began(_, let isProxied):
+            self.metadata = ConnectionMetadata()
+            self.metadata.isProxied = isProxied
         case .connected(let local, let peer):
             self.metadata.localAddress = local
             self.metadata.peerAddress = peer
         case .took(let path): self.metadata.path = path
+        case .securedProxy(let metadata): self.metadata.proxyTLS = metadata
         case .secured(let metadata): self.metadata.tls = metadata
         case .resolved, .tunnelled, .securing, .requested, .answered, .failed, .waiting: break
         }
@@ -103,6 +106,10 @@ final class ConnectionAttempt: @unchecked Sendable {
             self.begin(exchange, on: transport)
         case .failure(let failure):
             exchange.metrics.timings = self.timings
+            if exchange.request.isMeasured, self.metadata.peerAddress != nil {
+                self.metadata.networkProtocol = nil
+                exchange.metrics.connection = self.metadata
+            }
             exchange.phase = .created
             // Another exchange may take the place: it waits too, or uses a connection that it finds.
             if exchange.waits(after: failure) { return self.pool.openingCancelled(self.key) }

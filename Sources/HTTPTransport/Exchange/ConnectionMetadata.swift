@@ -12,10 +12,12 @@ package struct ConnectionMetadata: Sendable, Hashable {
     package var path: ConnectionPath?
     /// `nil` without TLS.
     package var tls: TLSMetadata?
+    /// Of the connection to the proxy itself; `nil` without TLS.
+    package var proxyTLS: TLSMetadata?
     /// Whether the exchange's request is sent as early data, which the server may refuse with 425 (RFC 8470 §5.2).
     package var sendsEarlyData = false
-    /// The ALPN name.
-    package var networkProtocol = "http/1.1"
+    /// The ALPN name; `nil` if opening failed.
+    package var networkProtocol: String? = "http/1.1"
     /// Whether it served another exchange before. The timings are then empty.
     package var isReused = false
     package var timings = ConnectTimings()
@@ -79,7 +81,7 @@ package struct ConnectTimings: Sendable, Hashable {
             let now = ContinuousInstant.now
             self.lookupEnd = now
             self.connectStart = now
-        case .connected, .tunnelled: self.connectEnd = .now
+        case .connected, .securedProxy, .tunnelled: self.connectEnd = .now
         case .securing:
             self.connectEnd = nil
             self.secureStart = .now

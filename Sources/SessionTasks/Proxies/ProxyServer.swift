@@ -17,6 +17,8 @@ package struct ProxyServer: Sendable {
     /// The 407 that answered a `CONNECT` request.
     package struct Challenge: Sendable {
         package let head: ResponseHead
+        /// Of the connection that it came on; `nil` without TLS.
+        package let tls: TLSMetadata?
         /// Whether the next request goes out on the same connection.
         package let keepsConnection: Bool
     }

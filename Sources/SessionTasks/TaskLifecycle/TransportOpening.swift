@@ -248,13 +248,16 @@ extension TransportOpening {
     }
 
     /// Gets the fields of the next `CONNECT` request, before there is a connection that a decision could keep waiting.
-    private func authorize(_ proxy: ProxyServer, _ destination: ProxyDestination, after refusal: ProxyFailure?) {
+    private func authorize(
+        _ proxy: ProxyServer, _ destination: ProxyDestination, after refusal: ProxyFailure?,
+        over tls: TLSMetadata? = nil
+    ) {
         guard proxy.method == .connect, let authorize = proxy.authorize else {
             return self.connect(proxy, destination, fields: [])
         }
         self.step = .authorizing
         let opening = LoopIsolated(self, on: self.loop)
-        let challenge = refusal?.challenge.map { ProxyServer.Challenge(head: $0, keepsConnection: false) }
+        let challenge = refusal?.challenge.map { ProxyServer.Challenge(head: $0, tls: tls, keepsConnection: false) }
         authorize(challenge) { fields in
             opening.execute { opening in
                 guard case .authorizing = opening.step else { return }
@@ -286,7 +289,9 @@ extension TransportOpening {
         guard let settings = proxy.secure else { return self.tunnel(on: connection, proxy, client, destination) }
         self.secure(connection, settings) { result in
             switch result {
-            case .success(let transport): self.tunnel(on: transport, proxy, client, destination)
+            case .success(let transport):
+                if let metadata = transport.metadata { self.target.watch?(.securedProxy(metadata)) }
+                self.tunnel(on: transport, proxy, client, destination)
             case .failure(.tls(let layer)):
                 guard let cause = layer.cause as? TLSFailure else {
                     return self.fail(.connection(.tls(layer)), at: proxy)
@@ -302,9 +307,10 @@ extension TransportOpening {
         _ destination: ProxyDestination
     ) {
         guard let client else { return self.established(transport) }
+        let tls = (transport as? SecureTransport)?.metadata
         let authorize: ProxyTunnel.Authorize = { head, completion in
             guard let authorize = proxy.authorize else { return completion(nil) }
-            authorize(ProxyServer.Challenge(head: head, keepsConnection: true), completion)
+            authorize(ProxyServer.Challenge(head: head, tls: tls, keepsConnection: true), completion)
         }
         let tunnel = ProxyTunnel(
             client, on: transport, timeout: self.target.connectTimeout, authorize: authorize
@@ -315,7 +321,7 @@ extension TransportOpening {
                 return self.established(transport)
             }
             guard failure.challenge != nil, proxy.authorize != nil else { return self.fail(failure, at: proxy) }
-            self.authorize(proxy, destination, after: failure)
+            self.authorize(proxy, destination, after: failure, over: tls)
         }
         self.step = .tunnelling(tunnel)
         tunnel.begin()
@@ -340,6 +346,8 @@ package enum OpeningStep: Sendable {
     case connected(local: SocketAddress?, peer: SocketAddress?)
     /// The way that the connection takes, if `PathOptions.isReported`.
     case took(ConnectionPath)
+    /// The TLS handshake with the proxy itself is done.
+    case securedProxy(TLSMetadata)
     /// This machine has no way to the server; `began` follows when it has one. At most once.
     case waiting
     /// The proxy has connected to the server.

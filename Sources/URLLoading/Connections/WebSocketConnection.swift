@@ -155,7 +155,7 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {  //
             self.hasConnected.store(true, ordering: .relaxed)
         case .failed: self.isRequestSent = false
         case .waiting: self.taskState.waitingForConnectivity()
-        case .began, .resolved, .took, .tunnelled, .securing, .secured, .answered: break
+        case .began, .resolved, .took, .securedProxy, .tunnelled, .securing, .secured, .answered: break
         }
         self.timings?.record(step)
     }

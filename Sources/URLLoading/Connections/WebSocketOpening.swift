@@ -234,7 +234,7 @@ struct HandshakeTimings {
             self.metrics?.responseEnd = now
             self.metrics?.responseHeadBytes = Int64(bytes)
         case .took(let path): self.metrics?.connection?.path = path
-        case .tunnelled, .resolved, .securing, .failed, .waiting: break
+        case .securedProxy, .tunnelled, .resolved, .securing, .failed, .waiting: break
         }
         if let timings = self.metrics?.timings { self.metrics?.connection?.timings = timings }
     }

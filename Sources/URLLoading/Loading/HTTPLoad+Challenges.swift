@@ -7,18 +7,19 @@ import WireText
 extension HTTPLoad: ChallengedRequest {
     var challengedTask: (task: URLSessionTask, session: URLSession)? { (self.loader.task, self.loader.session) }
 
-    private var currentConnection: HandshakeConnection {
+    /// - Parameter tls: with whom the request is authenticated.
+    private func currentConnection(_ tls: KeyPath<ConnectionMetadata, TLSMetadata?>) -> HandshakeConnection {
         let (exchange, isLeased) = (self.attempt?.exchange, self.lease?.hasConnection ?? false)
         let connection = exchange?.connection
         return HandshakeConnection(
             isKept: true, isOpen: isLeased && exchange?.keepsConnection == true,
             isReused: connection?.isReused ?? false,
-            certificate: connection?.tls?.peerChain.first)
+            certificate: connection?[keyPath: tls]?.peerChain.first)
     }
 
     /// - Returns: whether the challenge is being answered; otherwise the 401 is the final response.
     func authenticate(_ response: HTTPURLResponse, _ head: ResponseHead) -> Bool {
-        self.handshakeConnection = self.currentConnection
+        self.handshakeConnection = self.currentConnection(\.tls)
         let hadHandshake = self.credentials.handshake != nil
         defer { if hadHandshake, self.credentials.handshake == nil { self.discardLease() } }
         return self.authenticate(response, head.fields.values("WWW-Authenticate")) { $0.answered($1, response) }
@@ -40,7 +41,7 @@ extension HTTPLoad: ChallengedRequest {
             self.attempt?.exchange?.request.proxy?.method == .forwarding
         else { return false }
         let answered = self.awaiting { (load: HTTPLoad, outcome: ChallengeOutcome) in load.answered(outcome, response) }
-        authenticator.handshakeConnection = self.currentConnection
+        authenticator.handshakeConnection = self.currentConnection(\.proxyTLS)
         let hadHandshake = authenticator.credentials.handshake != nil
         defer { if hadHandshake, authenticator.credentials.handshake == nil { self.discardLease() } }
         return authenticator.answer(head, response, answered)

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPSemantics
 import SessionTasks
+import TLSEngine
 import WireText
 
 /// Answers the 407 of an HTTP proxy for one task (RFC 9110 §11.7): with the configured credential or the one of the
@@ -97,7 +98,8 @@ extension ProxyAuthenticator {
             self.core.executor.execute {
                 guard let challenge else { return self.begin(target, completion) }
                 guard let response = self.response(challenge.head) else { return completion(nil) }
-                self.handshakeConnection = HandshakeConnection(isKept: true, isOpen: challenge.keepsConnection)
+                self.handshakeConnection = HandshakeConnection(
+                    isKept: true, isOpen: challenge.keepsConnection, certificate: challenge.tls?.peerChain.first)
                 let isAsked = self.answer(challenge.head, response) { outcome in
                     switch outcome {
                     case .retry: completion(self.fields(target))

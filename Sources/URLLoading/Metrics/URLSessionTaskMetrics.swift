@@ -111,7 +111,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  //
     /// When the last byte was received.
     open var responseEndDate: Date? { self.dates.responseEnd }
 
-    /// The ALPN name, `http/1.1` or `h2`; `nil` without a connection.
+    /// The ALPN name, `http/1.1` or `h2`; `nil` without a connection, and if TLS or the proxy's tunnel failed.
     open var networkProtocolName: String? { self.connection?.networkProtocol }
     /// Whether the connection leads to the server through a proxy. The remote address is then the proxy's.
     open var isProxyConnection: Bool { self.connection?.isProxied ?? false }

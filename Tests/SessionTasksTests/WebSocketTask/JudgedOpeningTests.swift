@@ -143,6 +143,7 @@ struct JudgedOpeningTests {
                 case .connected(let local, let peer): "connected \(local != nil) \(peer != nil)"
                 case .took: "took"
                 case .waiting: "waiting"
+                case .securedProxy: "securedProxy"
                 case .tunnelled: "tunnelled"
                 case .securing: "securing"
                 case .secured: "secured"

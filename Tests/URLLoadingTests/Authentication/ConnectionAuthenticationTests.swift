@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TLSEngine
 import TestSupport
 import Testing
@@ -67,6 +68,29 @@ struct ConnectionAuthenticationTests {
             for try await text in group { #expect(text == "DOMAIN\\ada: ") }
         }
         #expect(tokens.tokens == 2 + 3 * 2)
+        session.invalidateAndCancel()
+    }
+
+    /// A credential with the persistence `.none` is one task's own, and so is a connection that it authenticated.
+    @Test(arguments: [nil, NTLMUsers.other])
+    func authenticatedConnectionServesNoOtherCredential(_ second: String?) async throws {
+        let (server, tokens) = (try await WebServer(), try TokenGuard())
+        server.on("/", tokens.script(Self.hello))
+        let answers = Mutex<[String?]>([NTLMUsers.user, second])
+        var policies = Policies()
+        policies.sessionChallenge = { challenge, answer in
+            guard let user = answers.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) else {
+                return answer(.rejectProtectionSpace, nil)
+            }
+            answer(.useCredential, URLCredential(user: user, password: NTLMUsers.password, persistence: .none))
+        }
+        let session = URLSession.test(DataRecorder(policies)) { $0.urlCache = nil }
+        #expect(try await session.load(server.url()).text == "DOMAIN\\ada: ")
+        let authenticated = try #require(server.requests.last).connection
+        let other = try await session.load(server.url())
+        #expect(other.status == (second == nil ? 401 : 200) && other.text == (second.map { "\($0): " } ?? "no"))
+        #expect(server.requests.dropFirst(3).allSatisfy { $0.connection != authenticated })
+        #expect(server.requests.count == 3 + (second == nil ? 1 : 3))
         session.invalidateAndCancel()
     }
 
@@ -175,16 +199,55 @@ struct ConnectionAuthenticationTests {
     }
 
     /// The pair MsvAvChannelBindings ([MS-NLMP] §2.2.2.1) has an MD5 of the bindings (RFC 4121 §4.1.1.2).
+    private func expectBound(_ field: String?, sourceLocation: SourceLocation = #_sourceLocation) throws {
+        let field = try #require(field)
+        let token = try #require(Data(base64Encoded: String(field.dropFirst("NTLM ".count))))
+        let bindings = try #require(ChannelBinding.serverEndPoint(certificate: Array(Certificates.serverDER())))
+        let structure = [UInt8](repeating: 0, count: 16) + [UInt8(bindings.count), 0, 0, 0] + bindings
+        let pair = [0x0A, 0, 16, 0] + MessageDigest.of(structure, by: .md5)
+        #expect(token.firstRange(of: pair) != nil, sourceLocation: sourceLocation)
+    }
+
     @Test func tokensAreBoundToTheServersCertificate() async throws {
         let (server, tokens) = (try await WebServer(tls: try Certificates.server()), try TokenGuard())
         server.on("/", tokens.script(Self.hello))
         let notes = try await DataRecorder(Self.trusting).run(server.url())
         #expect(notes.data == Data("DOMAIN\\ada: ".utf8) && notes.error == nil)
-        let field = try #require(server.requests.last?["Authorization"])
-        let token = try #require(Data(base64Encoded: String(field.dropFirst("NTLM ".count))))
-        let bindings = try #require(ChannelBinding.serverEndPoint(certificate: Array(Certificates.serverDER())))
-        let structure = [UInt8](repeating: 0, count: 16) + [UInt8(bindings.count), 0, 0, 0] + bindings
-        #expect(token.firstRange(of: [0x0A, 0, 16, 0] + MessageDigest.of(structure, by: .md5)) != nil)
+        try self.expectBound(server.requests.last?["Authorization"])
+    }
+
+    @Test(.onlyWithHTTP11) func tokensOfForwardedRequestsAreBoundToTheProxysCertificate() async throws {
+        let proxy = try await WebServer(tls: try Certificates.server())
+        let tokens = try TokenGuard(field: "Proxy-Authenticate", status: 407)
+        proxy.on("http://origin.example/", tokens.script(Self.hello))
+        let session = URLSession.test(DataRecorder(Self.trusting)) {
+            $0.urlCache = nil
+            $0.connectionProxyDictionary = ["HTTPEnable": 1, "HTTPProxy": "https://127.0.0.1:\(proxy.port)"]
+        }
+        let url = try #require(URL(string: "http://origin.example/"))
+        #expect(try await session.load(url).text == "DOMAIN\\ada: ")
+        try self.expectBound(proxy.requests.last?["Proxy-Authorization"])
+        session.invalidateAndCancel()
+    }
+
+    @Test func tokensOfTunnelsAreBoundToTheProxysCertificate() async throws {
+        let proxy = try await WebServer(tls: try Certificates.server(), ["/": .close])
+        let tokens = try TokenGuard(field: "Proxy-Authenticate", status: 407)
+        proxy.on("origin.example:7", tokens.script { _, _ in .head(200) })
+        let session = URLSession.test(DataRecorder(Self.trusting)) {
+            $0.connectionProxyDictionary = ["HTTPSEnable": 1, "HTTPSProxy": "https://127.0.0.1:\(proxy.port)"]
+        }
+        for count in [3, 5] {
+            let task = session.streamTask(withHostName: "origin.example", port: 7)
+            task.resume()
+            try await task.write(Data("GET / HTTP/1.1\r\nHost: x\r\n\r\n".utf8), timeout: 60)
+            let (data, isAtEnd) = try await task.readData(ofMinLength: 1, maxLength: 10, timeout: 60)
+            #expect((data ?? Data()).isEmpty && isAtEnd)
+            let asked = proxy.requests("origin.example:7")
+            #expect(asked.count == count)
+            try self.expectBound(asked.last?["Proxy-Authorization"])
+        }
+        session.invalidateAndCancel()
     }
 
     @Test(.onlyWithHTTP11) func proxyAuthenticatesItsConnections() async throws {

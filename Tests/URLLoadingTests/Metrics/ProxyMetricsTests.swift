@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-@Suite("Metrics of opening handshakes through proxies", .loading, .timeLimit(.minutes(20)))
+@Suite("Metrics of connections through proxies", .loading, .timeLimit(.minutes(20)))
 struct ProxyMetricsTests {
     private func settings(_ prefix: String, _ host: String, _ port: Int) -> [AnyHashable: Any] {
         ["\(prefix)Enable": 1, "\(prefix)Proxy": host, "\(prefix)Port": port]
@@ -80,6 +80,36 @@ struct ProxyMetricsTests {
         }
         #expect(transaction.isProxyConnection && transaction.remotePort == proxy.port)
         self.expectDatesInOrder(transaction, looksUp: false)
+    }
+
+    /// The proxy refuses names.
+    @Test func refusedTunnelNamesTheProxy() async throws {
+        let proxy = try await RelayProxy()
+        let recorder = DataRecorder()
+        let session = URLSession.test(recorder) {
+            $0.connectionProxyDictionary = self.settings("HTTPS", "127.0.0.1", proxy.port)
+        }
+        session.dataTask(with: try #require(URL(string: "https://origin.example/"))).resume()
+        let notes = try await recorder.end()
+        let transaction = try #require(notes.metrics?.transactionMetrics.first)
+        #expect(notes.error != nil && notes.metrics?.transactionMetrics.count == 1)
+        #expect(transaction.isProxyConnection && transaction.remotePort == proxy.port)
+        #expect(transaction.remoteAddress == "127.0.0.1" && transaction.localPort != nil)
+        #expect(transaction.networkProtocolName == nil && !transaction.isReusedConnection)
+        session.invalidateAndCancel()
+    }
+
+    @Test func failedHandshakeNamesTheServer() async throws {
+        let server = try await WebServer(tls: try Certificates.server())
+        let recorder = DataRecorder()
+        let session = URLSession.test(recorder)
+        session.dataTask(with: server.url()).resume()
+        let notes = try await recorder.end()
+        let transaction = try #require(notes.metrics?.transactionMetrics.first)
+        #expect((notes.error as? URLError)?.code == .serverCertificateHasUnknownRoot)
+        #expect(!transaction.isProxyConnection && transaction.remotePort == server.port)
+        #expect(transaction.networkProtocolName == nil)
+        session.invalidateAndCancel()
     }
 
     @Test func webSocketByTLSThroughAProxyIsMeasured() async throws {
