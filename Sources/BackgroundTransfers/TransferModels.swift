@@ -312,8 +312,10 @@ package struct SessionSettings: Codable, Hashable, Sendable {
     package var resumesUploads: Bool?
     /// Raw value of `URLSessionConfiguration.MultipathServiceType`; `nil` for none.
     package var multipath: Int?
-    /// `nil` for the proxies of the daemon's environment.
+    /// `nil` for the proxies of `proxyVariables`.
     package var proxies: [String: ProxyValue]?
+    /// The variables of the program's environment that name proxies; `nil` for those of the daemon's.
+    package var proxyVariables: [String: String]?
     package var isDiscretionary = false
     package var sendsLaunchEvents = true
     /// Whether the program has a say in `willBeginDelayedRequest`.

@@ -109,6 +109,7 @@ extension URLSessionConfiguration {
         // An attempt that is stopped is continued by another one, perhaps of another daemon.
         self.deletesCancelledUploads = false
         self.multipathServiceType = settings.multipath.flatMap { MultipathServiceType(rawValue: $0) } ?? .none
+        self.proxyVariables = settings.proxyVariables
         self.connectionProxyDictionary = settings.proxies.map { proxies in
             var dictionary: [AnyHashable: Any] = [:]
             for (key, value) in proxies {

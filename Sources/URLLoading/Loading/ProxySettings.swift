@@ -323,9 +323,16 @@ package struct ProxyEnvironment: Sendable {
         let value: String
     }
 
+    private static let names: Set = ["http_proxy", "https_proxy", "all_proxy", "no_proxy"]
+
     /// By their names in lower case.
     private var proxies: [String: Variable] = [:]
     private var exceptions = ProxyExceptions([])
+
+    /// All that `init` asks for.
+    static func variables(in environment: [String: String]) -> [String: String] {
+        environment.filter { $0.key == "REQUEST_METHOD" || Self.names.contains($0.key.lowercased()) }
+    }
 
     /// - Parameter value: returns the value of a variable; `nil` if it is not set.
     package init(_ value: (String) -> String?) {
@@ -395,7 +402,7 @@ enum ProxySettings: Sendable {
         } else if configuration.unixSocketPath != nil {
             self = .none
         } else {
-            let environment = ProcessInfo.processInfo.environment
+            let environment = configuration.proxyVariables ?? ProcessInfo.processInfo.environment
             let variables = ProxyEnvironment { environment[$0] }
             self = variables.isEmpty ? .none : .environment(variables)
         }

@@ -140,6 +140,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     public var ticketHosts: [String] = []
     /// Where a background session finds its daemon; `nil` for the folders of the user.
     package var transferFolders: TransferFolders?
+    /// Stands for the environment where that names the proxies; `nil` for the process's own.
+    package var proxyVariables: [String: String]?
     /// Of a background session, which has no `permitsAddress`: see `SessionSettings.permittedTargets`.
     package var permittedTargets: [String]?
     /// Resolves host names for HTTP; answers once, from any thread. `nil` uses the system's resolver.
@@ -240,6 +242,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         copy.launchCommand = self.launchCommand
         copy.transferDaemonPath = self.transferDaemonPath
         copy.transferFolders = self.transferFolders
+        copy.proxyVariables = self.proxyVariables
         copy.connectionProxyDictionary = self.connectionProxyDictionary
         copy.proxyConfigurations = self.proxyConfigurations
         copy.shouldUseExtendedBackgroundIdleMode = self.shouldUseExtendedBackgroundIdleMode

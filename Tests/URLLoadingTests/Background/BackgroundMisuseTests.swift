@@ -76,7 +76,7 @@ struct BackgroundMisuseTests {
         let changes: [@Sendable (URLSessionConfiguration) -> Void] = [
             { $0.permitsAddress = { _, _ in true } }, { $0.protocolClasses = [URLProtocol.self] },
             { $0.proxyConfigurations = [ProxyConfiguration(socksv5Proxy: .hostPort(host: "p.example", port: .socks))] },
-            { $0.connectionProxyDictionary = ["HTTPEnable": Date()] },
+            { $0.connectionProxyDictionary = ["HTTPEnable": Date()] }, { $0.ticketHosts = ["intranet.example.org"] },
         ]
         for change in changes {
             let error = try await Self.error({ $0.downloadTask(with: server.url()) }, change)

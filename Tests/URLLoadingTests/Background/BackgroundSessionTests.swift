@@ -24,6 +24,19 @@ struct BackgroundSessionTests {
         #expect(!recorder.log.names.contains("events"))
     }
 
+    @Test func proxiesAreThoseOfTheProgramsEnvironment() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let (recorder, proxy) = (BackgroundRecorder(), try await RelayProxy())
+        let session = try await BackgroundDaemon().session(recorder) {
+            $0.connectionProxyDictionary = nil
+            $0.proxyVariables = ["http_proxy": "http://127.0.0.1:\(proxy.port)"]
+        }
+        session.downloadTask(with: server.url()).resume()
+        #expect(await recorder.log.has("completed 1"))
+        #expect(recorder.notes.files[1] == Data("hello".utf8) && proxy.tunnels == 1)
+        session.invalidateAndCancel()
+    }
+
     @Test func uploadSendsACopyOfItsFile() async throws {
         let server = try await WebServer()
         server.on("/") { .text("got \($0.bodyCount)", status: 201) }

@@ -5,7 +5,7 @@ import StreamTransport
 import Synchronization
 import TLSEngine
 
-/// A proxy for tests: SOCKS 5 without a password (RFC 1928), `CONNECT`, and requests in absolute form, whose connection
+/// A proxy for tests: SOCKS 4, SOCKS 5 without a password (RFC 1928), `CONNECT`, and requests in absolute form, whose connection
 /// is relayed to the server of the first request. It connects to literal addresses only, and has no limits.
 final class RelayProxy: Sendable {
     let port: Int
@@ -93,8 +93,24 @@ final class RelayProxy: Sendable {
         func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
             self.received += [UInt8](bytes.bytes)
             let count = bytes.byteCount
-            if self.received.first == 5 { self.readSOCKS() } else { self.readHead() }
+            switch self.received.first {
+            case 4: self.readSOCKS4()
+            case 5: self.readSOCKS()
+            default: self.readHead()
+            }
             return count
+        }
+
+        /// Version, command, port, address, user, 0.
+        private func readSOCKS4() {
+            guard case .beginning = self.step, self.received.count > 8, let end = self.received[8...].firstIndex(of: 0)
+            else { return }
+            let numbers = self.received[2..<8].map { UInt32($0) }
+            let address = numbers[2] << 24 | numbers[3] << 16 | numbers[4] << 8 | numbers[5]
+            self.received.removeFirst(end + 1)
+            self.connect(
+                .ipv4(address: address, port: UInt16(numbers[0] << 8 | numbers[1])),
+                answer: [0, 0x5A, 0, 0, 0, 0, 0, 0])
         }
 
         private func readSOCKS() {

@@ -86,12 +86,13 @@ struct URLSessionConfigurationTests {
         changed.resolveAuthenticated = changed.resolve
         changed.launchCommand = .current
         changed.transferDaemonPath = "/usr/local/bin/sluice"
+        changed.proxyVariables = ["all_proxy": ""]
         changed.transferFolders = TransferFolders(runtime: "/run/a", state: "/state")
         changed.loop = Loop(system: SimulatedNetwork(seed: 1).makeSystem())
         let copy = try #require(changed.copy() as? URLSessionConfiguration)
         let plain = URLSessionConfiguration.default
         let values = Self.values(changed)
-        #expect(Self.values(copy) == values && values.count == 45)
+        #expect(Self.values(copy) == values && values.count == 46)
         // All values differ from the defaults, so that a property that is not copied is detected.
         for (value, standard) in zip(values, Self.values(plain)) { #expect(value != standard) }
         copy.timeoutIntervalForRequest = 9
