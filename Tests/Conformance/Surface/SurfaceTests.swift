@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @Suite("The surface shared with Foundation and its tests")
@@ -45,6 +46,14 @@ struct SurfaceTests {
             case .unproven: Issue.record("\(entry) is open")
             }
             #expect(entry.number.wholeMatch(of: /[A-Q]\d+/) != nil, "\(entry)")
+        }
+    }
+
+    @Test func everyDeviationIsInTheArticleForProgramsOfFoundation() throws {
+        let article = SourceFile.projectRoot.appending(path: "Sources/URLLoading/URLLoading.docc/FromFoundation.md")
+        let words = Set(try String(contentsOf: article, encoding: .utf8).matches(of: /\w+/).map { String($0.output) })
+        for entry in Self.all where entry.tests.isEmpty {
+            #expect(entry.members.allSatisfy { words.isSuperset(of: $0) }, "\(entry)")
         }
     }
 
