@@ -186,6 +186,7 @@ package enum ConfigurationSamples {
               recovery: cache
               max-message-size: 16KiB
               publication-rate: 20
+              join-rate: 10
               max-members: 5000
               slow-readers: skip-to-latest
               delta: fossil

@@ -1,4 +1,4 @@
-/// Allows an average rate, with bursts of one second's worth.
+/// Allows an average rate, with bursts of one period's worth.
 package struct RateMeter: Sendable {
     /// Events in a second.
     package let rate: Int
@@ -7,10 +7,10 @@ package struct RateMeter: Sendable {
     /// When the next event would be on time, if all came evenly.
     private var next: Duration
 
-    package init(rate: Int, now: Duration) {
+    package init(rate: Int, burst period: Duration = .seconds(1), now: Duration) {
         self.rate = rate
         self.interval = .seconds(1) / max(1, rate)
-        self.burst = max(.seconds(1), self.interval)
+        self.burst = max(period, self.interval)
         self.next = now
     }
 
@@ -43,9 +43,12 @@ package struct RateMeter: Sendable {
 package struct RoomMeters: Sendable {
     /// Policies with a meter, above which all meters begin anew: there are no more unless reloads rename them.
     private static let policyLimit = 256
+    /// Of the entries into rooms: a client enters all its rooms when it connects.
+    private static let entryBurst: Duration = .seconds(30)
 
     private var commands: RateMeter?
     private var publications: [String: RateMeter] = [:]
+    private var entries: [String: RateMeter] = [:]
 
     package init() {}
 
@@ -56,15 +59,26 @@ package struct RoomMeters: Sendable {
     /// One meter for each policy: what a policy bounds is the client, not the client in each room.
     mutating func allowsPublication(_ policy: RoomPolicy, at now: Duration) -> Bool {
         guard let rate = policy.publicationRate else { return true }
-        if self.publications.count >= Self.policyLimit, self.publications[policy.name] == nil {
-            self.publications = [:]
-        }
+        Self.makeSpace(for: policy, in: &self.publications)
         return Self.allows(&self.publications[policy.name], rate: rate, at: now)
     }
 
+    /// Where members hear who enters and leaves, each entry costs two messages to all of them.
+    mutating func allowsEntry(_ policy: RoomPolicy, at now: Duration) -> Bool {
+        guard policy.sendsJoinLeave else { return true }
+        Self.makeSpace(for: policy, in: &self.entries)
+        return Self.allows(&self.entries[policy.name], rate: policy.joinRate, burst: Self.entryBurst, at: now)
+    }
+
+    private static func makeSpace(for policy: RoomPolicy, in meters: inout [String: RateMeter]) {
+        if meters.count >= Self.policyLimit, meters[policy.name] == nil { meters = [:] }
+    }
+
     /// A meter of another rate, before a reload, begins anew.
-    private static func allows(_ meter: inout RateMeter?, rate: Int, at now: Duration) -> Bool {
-        var current = meter.flatMap { $0.rate == rate ? $0 : nil } ?? RateMeter(rate: rate, now: now)
+    private static func allows(
+        _ meter: inout RateMeter?, rate: Int, burst: Duration = .seconds(1), at now: Duration
+    ) -> Bool {
+        var current = meter.flatMap { $0.rate == rate ? $0 : nil } ?? RateMeter(rate: rate, burst: burst, now: now)
         defer { meter = current }
         return current.allows(at: now)
     }

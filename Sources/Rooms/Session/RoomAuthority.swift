@@ -82,8 +82,9 @@ package struct RoomClientSettings: Sendable, Equatable {
     package var maximumRecoverySize = 16 << 20
     /// Publications that one `history` command returns.
     package var maximumHistory = 1000
-    /// Commands that may fail before the connection ends.
+    /// Commands that may fail in an hour, before the connection ends. Temporary errors do not count.
     package var maximumErrors = 1000
+    static let errorPeriod: Duration = .seconds(3600)
     /// Shown to clients.
     package var version = ""
     /// For a client whose commands come with requests of their own.
@@ -96,5 +97,11 @@ package struct RoomClientSettings: Sendable, Equatable {
     package func allowsName(_ channel: String) -> Bool {
         !channel.isEmpty && channel.utf8.count <= self.maximumChannelLength
             && channel.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } && channel.isComposed
+    }
+
+    /// When an expired token can no longer be renewed, in seconds since 1970.
+    func end(of expiry: UInt64) -> UInt64 {
+        let delay = UInt64(clamping: self.refreshDelay.components.seconds)
+        return expiry > .max - delay ? .max : expiry + delay
     }
 }

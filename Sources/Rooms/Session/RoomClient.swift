@@ -29,7 +29,8 @@ package struct RoomClient: Sendable {
     private var pongDeadline: Duration?
     /// Begin with what the client has used up on former connections.
     package var meters = RoomMeters()
-    private var errorCount = 0
+    /// Commands that failed since an instant.
+    private var errors: (count: Int, since: Duration)
     /// Earliest expiry of the connection and its subscriptions.
     private var firstExpiry: UInt64?
     /// Operations that are not complete.
@@ -46,6 +47,7 @@ package struct RoomClient: Sendable {
         self.identifier = identifier
         self.settings = settings
         self.authority = authority
+        self.errors = (0, now)
         self.phase = .new(deadline: now + settings.connectTimeout)
     }
 
@@ -94,6 +96,7 @@ package struct RoomClient: Sendable {
         }
         // An answer to no ping is harmless, but counts: thousands of them fit into one message.
         if command == .pong { return }
+        if now.elapsed - self.errors.since >= RoomClientSettings.errorPeriod { self.errors = (0, now.elapsed) }
         if case .send = command.request { return self.close(.notAvailable) }
         guard command.number != 0 else { return self.close(.badRequest) }
         switch (self.phase, command.request) {
@@ -159,18 +162,20 @@ package struct RoomClient: Sendable {
     package mutating func completed(_ reply: Reply) {
         self.pendingCount -= 1
         guard !self.isClosed else { return }
-        if case .error = reply { self.countError() }
+        if case .error(_, let error) = reply { self.count(error) }
         if !self.isClosed { self.act(.send(reply)) }
     }
 
     private mutating func refuse(_ number: UInt32, _ error: CommandError) {
         self.act(.send(.error(number: number, error)))
-        self.countError()
+        self.count(error)
     }
 
-    private mutating func countError() {
-        self.errorCount += 1
-        if self.errorCount > self.settings.maximumErrors { self.close(.tooManyErrors) }
+    private mutating func count(_ error: CommandError) {
+        // Temporary ones are bounded by the rate of commands, and clients would not connect again.
+        guard !error.isTemporary else { return }
+        self.errors.count += 1
+        if self.errors.count > self.settings.maximumErrors { self.close(.tooManyErrors) }
     }
 
     // MARK: Connect
@@ -297,6 +302,7 @@ package struct RoomClient: Sendable {
                 return self.refuse(number, .permissionDenied)
             }
         }
+        guard self.meters.allowsEntry(policy, at: now.elapsed) else { return self.refuse(number, .tooManyRequests) }
         self.join(number, request, policy, grant: grant, filter: filter, isServerSide: false)
     }
 
@@ -518,8 +524,7 @@ package struct RoomClient: Sendable {
     /// The server gives the connection another expiry; `nil` ends it at once.
     package mutating func refresh(expiry: UInt64?, isExpired: Bool, at now: Instant) {
         guard !self.isClosed else { return }
-        if isExpired { return self.close(.expired) }
-        if let expiry, expiry <= now.unix { return self.close(.expired) }
+        if isExpired || expiry.map({ $0 <= now.unix }) == true { return self.close(.expired) }
         self.grant.expiry = expiry
         self.findFirstExpiry()
         // The reply to `connect` has it.
@@ -537,7 +542,7 @@ package struct RoomClient: Sendable {
         case .registering, .connecting, .connected: break
         }
         let expiry = self.firstExpiry.map { expiry -> Duration in
-            let end = self.end(of: expiry)
+            let end = self.settings.end(of: expiry)
             return now.elapsed + .seconds(Int64(clamping: min(end > now.unix ? end - now.unix : 0, 60)))
         }
         return [self.nextPing, self.pongDeadline, expiry].compactMap(\.self).min()
@@ -559,9 +564,9 @@ package struct RoomClient: Sendable {
         guard !self.isClosed else { return }
         if mayAnswerLater, self.pongDeadline != nil { self.pongDeadline = now.elapsed + self.settings.pongTimeout }
         if let deadline = self.pongDeadline, deadline <= now.elapsed { return self.close(.noPong) }
-        if let expiry = self.grant.expiry, self.end(of: expiry) <= now.unix { return self.close(.expired) }
+        if let expiry = self.grant.expiry, self.settings.end(of: expiry) <= now.unix { return self.close(.expired) }
         for (channel, subscription) in self.subscriptions.sorted(by: { $0.key < $1.key }) {
-            guard let expiry = subscription.expiry, self.end(of: expiry) <= now.unix else { continue }
+            guard let expiry = subscription.expiry, self.settings.end(of: expiry) <= now.unix else { continue }
             self.unsubscribe(channel, .expired)
         }
         if let due = self.nextPing, due <= now.elapsed {
@@ -569,12 +574,6 @@ package struct RoomClient: Sendable {
             self.nextPing = now.elapsed + self.settings.pingInterval
             if !self.onlyReceives { self.pongDeadline = now.elapsed + self.settings.pongTimeout }
         }
-    }
-
-    /// When an expired token can no longer be renewed, in seconds since 1970.
-    private func end(of expiry: UInt64) -> UInt64 {
-        let delay = UInt64(clamping: self.settings.refreshDelay.components.seconds)
-        return expiry > .max - delay ? .max : expiry + delay
     }
 
     // MARK: The end

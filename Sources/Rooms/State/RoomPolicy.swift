@@ -69,6 +69,8 @@ package struct RoomPolicy: Sendable, Equatable {
     package var maximumMessageSize = 64 << 10
     /// Publications of one connection in a second, on average; `nil` is unlimited.
     package var publicationRate: Int?
+    /// Entries of one connection in a second, on average, where members hear of them.
+    package var joinRate = 5
     /// Members on this gateway; `nil` is unlimited.
     package var maximumMembers: Int?
     package var slowReaders = SlowReaders.disconnect
