@@ -386,8 +386,9 @@ extension ListenerConfiguration: SettingsSection {
             "forwarding-trusted", \.trustedForwarders, .addressBlock, example: "[10.0.0.0/8]",
             """
             Peers whose `Forwarded` and `X-Forwarded-*` fields are extended towards WebSocket upstreams, the first from \
-            the others if it is missing or malformed; the fields of others are replaced. With a PROXY header, the \
-            client that it names counts as the peer.
+            the others if it is missing or malformed; the fields of others are replaced. `rooms.user-header` counts in \
+            their requests alone. With a PROXY header, the client that it names counts as the peer. A peer on a Unix \
+            socket counts as 127.0.0.1.
             """)
     ]
 

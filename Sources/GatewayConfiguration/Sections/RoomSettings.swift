@@ -98,7 +98,8 @@ extension RoomSettings: SettingsSection {
             """
             Rooms in this gateway: those with members, and those that keep publications. Above it, entering a further \
             room or publishing in it is refused with 106; a client without a protocol is closed with 1013. From half \
-            of it on, rooms in which nothing was published end 2 seconds after their last member left, else 60.
+            of it on, rooms in which nothing was published end 2 seconds after their last member left, else 60. In a \
+            cluster, rooms without members are in Redis alone and not counted.
             """),
         .value(
             "max-total-per-client", \.maximumRoomsPerClient, .integer(1...10_000_000),
@@ -106,12 +107,13 @@ extension RoomSettings: SettingsSection {
             Rooms without members in this gateway that one client has made, by publishing in them or entering them, and \
             never more than half of `max-total`: so one client cannot use up all rooms with made-up names. Above it, a \
             further room is refused to this client with 106 until one of its rooms ends or has members again. A client is \
-            a user; without a name it is an address, of IPv6 its /64. Rooms that the control plane makes are not counted.
+            a user; without a name it is an address, of IPv6 its /64. Rooms that the control plane makes are not counted. In a cluster it bounds nothing: \
+            rooms without members are in Redis alone, until `history-time` is over.
             """),
         .value(
             "max-history-total", \.maximumHistoryTotal, .size((64 << 10)...(1 << 40)),
             """
-            Memory of all histories in this gateway. Above it, the histories of the rooms that were not used for longest \
+            Memory of all histories in this gateway; in a cluster, of its copies for rooms with members. Above it, the histories of the rooms that were not used for longest \
             are removed, those without members first, until an eighth of it is free. Clients that come back to such a \
             room are told that they cannot recover.
             """),
@@ -159,9 +161,9 @@ extension RoomSettings: SettingsSection {
         .optional(
             "user-header", \.userHeader, .headerName, example: "X-User",
             """
-            Field of the opening request whose value is the user's name. Only for listeners that a proxy alone can \
-            reach, and a proxy that removes the field from its clients' requests: nothing checks it. A request with the \
-            field empty, or more than once, has no user.
+            Field of the opening request whose value is the user's name. It counts in requests of the peers alone that \
+            `forwarding-trusted` of the listener names, by default those of the same machine: proxies that remove the \
+            field from their clients' requests. A request with the field empty, or more than once, has no user.
             """),
         .sections(
             .apiKeys, \.apiKeys,
@@ -288,9 +290,16 @@ extension RoomPolicy: SettingsSection {
             a name, on all connections. Above it they are refused with 111. A connection begins with what the same \
             client has just published on one that ended.
             """),
+        .value(
+            "join-rate", \.joinRate, .integer(1...1_000_000),
+            """
+            With `join-leave`, entries of one connection into the rooms in a second, on average; at once those of half a \
+            minute. Above it they are refused with 111. What a token or the server enters is not counted, nor are the \
+            rooms in `subs` of `connect`.
+            """),
         .orNone(
             "max-members", \.maximumMembers, .integer(1...10_000_000), example: "1000",
-            "Members of one room on this gateway. A further one is refused with 106."),
+            "Members of one room on this gateway, in a cluster on each one. A further one is refused with 106."),
         .value(
             "slow-readers", \.slowReaders, .choice,
             """

@@ -250,21 +250,7 @@ extension LoopGateway {
         case (.echo, let matched?):
             let echo = WebSocketEcho(keepsFragmentation: settings.keepsFragmentation)
             EndpointSession(context, route: route).accept(transport, matched, relay: echo)
-        case (.chat, nil):
-            let member = PlainStreamMember(
-                room: route.configuration.name, rooms: self.rooms,
-                client: self.rooms.hub.plainClient(ofConnection: context.identifier),
-                from: context.client, settings: settings)
-            EndpointSession(context, route: route).begin(transport) { member.start($0) }
-        case (.chat, let matched?):
-            let room = matched.match.value(of: "room") ?? route.configuration.name
-            let info = ClientInfo(
-                user: self.user(of: matched).name,
-                client: self.rooms.hub.plainClient(ofConnection: context.identifier))
-            if !info.user.isEmpty { context.user = info.user }
-            EndpointSession(context, route: route).accept(
-                transport, matched,
-                relay: PlainWebSocketMember(room: room, rooms: self.rooms, info: info, from: context.client))
+        case (.chat, _): self.beginChat(context, transport, matched, route: route)
         case (.rooms, _): self.beginRooms(context, transport, matched, route: route)
         case (.upstream, _), (.url, _):
             guard let upstream = route.upstream else { return self.endWithoutEndpoint(context, transport) }
@@ -291,10 +277,33 @@ extension LoopGateway {
     }
 
     /// The user that the request names in the rooms.
-    private func user(of matched: MatchedRequest) -> TrustedUser {
+    private func user(of matched: MatchedRequest, _ context: ConnectionContext) -> TrustedUser {
         // The token of the request is a better witness than a field.
-        let header = self.shared.hub.currentSettings.userHeader
+        let isProxy = matched.plan.trustsFields(of: context.client)
+        let header = isProxy ? self.shared.hub.currentSettings.userHeader : nil
         return TrustedUser(matched.grant, matched.head, header: header, expires: false)
+    }
+
+    /// A client without a protocol in a room.
+    private func beginChat(
+        _ context: ConnectionContext, _ transport: any Transport, _ matched: MatchedRequest?, route: RoutePlan
+    ) {
+        let session = EndpointSession(context, route: route)
+        let client = self.rooms.hub.plainClient(ofConnection: context.identifier)
+        guard let matched else {
+            let member = PlainStreamMember(
+                room: route.configuration.name, rooms: self.rooms, client: client, from: context.client,
+                settings: route.configuration.tunnel)
+            member.session = session
+            return session.begin(transport) { member.start($0) }
+        }
+        let info = ClientInfo(user: self.user(of: matched, context).name, client: client)
+        if !info.user.isEmpty { context.user = info.user }
+        let member = PlainWebSocketMember(
+            room: matched.match.value(of: "room") ?? route.configuration.name, rooms: self.rooms, info: info,
+            from: context.client)
+        member.session = session
+        session.accept(transport, matched, relay: member)
     }
 
     /// A client of the rooms' protocol.
@@ -302,7 +311,7 @@ extension LoopGateway {
         _ context: ConnectionContext, _ transport: any Transport, _ matched: MatchedRequest?, route: RoutePlan
     ) {
         guard let matched else { return self.endWithoutEndpoint(context, transport) }
-        let user = self.user(of: matched)
+        let user = self.user(of: matched, context)
         if !user.name.isEmpty { context.user = user.name }
         let client = RoomWebSocket(context, matched, trustedUser: user)
         EndpointSession(context, route: route).accept(

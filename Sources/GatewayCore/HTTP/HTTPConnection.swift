@@ -154,7 +154,8 @@ final class HTTPConnection {
         self.context.user = grant?.subject
         self.record.countReceived(bytes: 0, messages: 1, at: self.loop.now)
         let request = PlainRequest(
-            head, match, route: route, isSecure: self.isSecure, client: self.context.client, grant: grant)
+            head, match, route: route, isSecure: self.isSecure, client: self.context.client,
+            isFromProxy: self.plan.trustsFields(of: self.context.client), grant: grant)
         if head.version < .http11 || head.fields.list("Connection", contains: "close") { self.persists = false }
         guard let responder = route.responder else { return self.refuse(.noRoute, isHead: head.method == "HEAD") }
         do throws(HandshakeRefusal) {

@@ -30,6 +30,8 @@ package struct PlainRequest: Sendable {
     package let isSecure: Bool
     /// The peer of the connection, or the source of a trusted PROXY header.
     package let client: SocketAddress
+    /// Whether this is a proxy that names its clients in the fields of requests.
+    let isFromProxy: Bool
     /// Of its token; `nil` unless the route authenticates.
     let grant: AccessGrant?
     /// Without its transfer coding.
@@ -37,13 +39,14 @@ package struct PlainRequest: Sendable {
 
     init(
         _ head: RequestHead, _ match: RouteMatch, route: RoutePlan, isSecure: Bool, client: SocketAddress,
-        grant: AccessGrant?
+        isFromProxy: Bool, grant: AccessGrant?
     ) {
         self.head = grant?.head ?? head
         self.match = match
         self.route = route
         self.isSecure = isSecure
         self.client = client
+        self.isFromProxy = isFromProxy
         self.grant = grant
     }
 }

@@ -113,6 +113,15 @@ package struct ForwardedFields: Hashable, Sendable {
     }
 }
 
+extension ListenerPlan {
+    /// Whether the client is a proxy that names other clients in its requests.
+    /// - Parameter client: the source in a PROXY header if there is one: it wrote the request, not the proxy that wrote the
+    ///   header.
+    func trustsFields(of client: SocketAddress) -> Bool {
+        AddressSet(self.configuration.trustedForwarders).contains(client)
+    }
+}
+
 /// Forwarding information of a client's opening handshake: what it sent, and what we know ourselves.
 package struct ForwardedRequest: Hashable, Sendable {
     /// The peer of the connection, or the source of a trusted PROXY header.

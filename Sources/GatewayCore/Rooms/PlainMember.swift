@@ -12,6 +12,8 @@ protocol PlainRoomMember: RoomSubscriber, OutputSource {
     /// Released when it ends.
     var task: Task? { get }
     var rooms: LoopRooms { get }
+    /// Records why the gateway ends the connection.
+    var session: EndpointSession? { get set }
     /// Membership in the room; `nil` before the task joins and after it leaves.
     var subscription: RoomSubscription? { get set }
     /// Whether it has left, perhaps while it waited to enter: it never enters again.
@@ -166,6 +168,8 @@ enum PlainRefusal {
     case notMade(RoomHub.AcquireError)
     /// The cluster cannot be reached, so that the client's message was not published, or perhaps not.
     case away
+    /// More waits for the client than may.
+    case slow
 
     fileprivate var close: (code: CloseCode, reason: String) {
         switch self {
@@ -175,6 +179,18 @@ enum PlainRefusal {
         case .notMade(.tooManyRooms): (.tryAgainLater, "the gateway has as many rooms as it may have")
         case .notMade(.tooManyRoomsOfClient): (.tryAgainLater, "the client has made as many rooms as it may have")
         case .away: (.tryAgainLater, "the rooms cannot be reached; the last message may be lost")
+        case .slow: (.tryAgainLater, "reading too slowly for this room")
+        }
+    }
+}
+
+extension EndpointSession {
+    fileprivate func recordTermination(_ refusal: PlainRefusal) {
+        let code = refusal.close.code.rawValue
+        switch refusal {
+        case .tooLarge: self.recordTermination(.violation(closeCode: code), by: .downstream)
+        case .notPermitted, .full, .notMade, .away, .slow:
+            self.recordTermination(.abnormalClose(closeCode: code), by: .gateway)
         }
     }
 }
@@ -182,6 +198,7 @@ enum PlainRefusal {
 /// One WebSocket in a room.
 final class PlainWebSocketMember: WebSocketRelay {
     private(set) var task: WebSocketTask?
+    weak var session: EndpointSession?
     private let room: String
     let rooms: LoopRooms
     var unfinished: [UInt8] = []
@@ -203,7 +220,10 @@ final class PlainWebSocketMember: WebSocketRelay {
         self.join(self.room, self.info) { $0.end($1) }
     }
 
-    private func end(_ refusal: PlainRefusal) { self.end(refusal.close.code, refusal.close.reason) }
+    private func end(_ refusal: PlainRefusal) {
+        self.session?.recordTermination(refusal)
+        self.end(refusal.close.code, refusal.close.reason)
+    }
 
     func end(_ code: CloseCode, _ reason: String) {
         self.leave()
@@ -239,9 +259,7 @@ extension PlainWebSocketMember: PlainRoomMember {
 
     var batchOutput: BatchOutput? { self.task.map { BatchOutput(task: $0, encoding: nil) } }
 
-    func backlogExceeded(_ subscription: RoomSubscription) {
-        self.end(.tryAgainLater, "reading too slowly for this room")
-    }
+    func backlogExceeded(_ subscription: RoomSubscription) { self.end(.slow) }
 
     /// It never is positioned.
     func interrupted(_ subscription: RoomSubscription, at position: StreamPosition) {}
@@ -250,6 +268,7 @@ extension PlainWebSocketMember: PlainRoomMember {
 /// A byte stream in a room. The route's framing converts between its bytes and the room's messages.
 final class PlainStreamMember: TransportConsumer {
     private(set) var task: StreamTask?
+    weak var session: EndpointSession?
     private let room: String
     let rooms: LoopRooms
     private var toMessages: StreamToMessages
@@ -278,7 +297,7 @@ final class PlainStreamMember: TransportConsumer {
         self.task = task
         task.attach(self)
         // Reading begins when it has entered.
-        self.join(self.room, ClientInfo(client: self.client)) { member, _ in member.fail() }
+        self.join(self.room, ClientInfo(client: self.client)) { $0.end($1) }
     }
 
     func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
@@ -295,7 +314,7 @@ final class PlainStreamMember: TransportConsumer {
             case .exhausted: return offset
             case .chunk(let range, let mark): self.publish(bytes.bytes.extracting(range), mark)
             case .replacement(let made, let mark): made.withRawSpan { self.publish($0, mark) }
-            case .violation: self.fail()
+            case .violation(let violation): self.fail(violation)
             }
         }
         return bytes.byteCount
@@ -303,15 +322,15 @@ final class PlainStreamMember: TransportConsumer {
 
     private func publish(_ piece: RawSpan, _ mark: ChunkPosition) {
         guard self.subscription != nil else { return }
-        guard piece.byteCount <= self.messageLimit - self.unfinished.count else { return self.fail() }
+        guard piece.byteCount <= self.messageLimit - self.unfinished.count else { return self.fail(.messageTooLong) }
         self.unfinished.append(piece)
-        if mark.endsMessage { self.publish(mark.kind) { member, _ in member.fail() } }
+        if mark.endsMessage { self.publish(mark.kind) { $0.end($1) } }
     }
 
     func inputClosed() {
         switch self.toMessages.finish() {
         case .replacement(let made, let mark)?: made.withRawSpan { self.publish($0, mark) }
-        case .violation?: return self.fail()
+        case .violation(let violation)?: return self.fail(violation)
         case .chunk?, .exhausted?, nil: break
         }
         self.leave()
@@ -323,8 +342,18 @@ final class PlainStreamMember: TransportConsumer {
         self.task = nil
     }
 
-    /// A peer that breaks the framing, or cannot keep up with the room, is reset.
-    private func fail() {
+    /// The peer broke the framing.
+    private func fail(_ violation: FramingViolation) {
+        self.session?.recordTermination(.violation(closeCode: violation.closeCode), by: .downstream)
+        self.reset()
+    }
+
+    private func end(_ refusal: PlainRefusal) {
+        self.session?.recordTermination(refusal)
+        self.reset()
+    }
+
+    private func reset() {
         self.leave()
         self.task?.reset()
     }
@@ -344,7 +373,7 @@ extension PlainStreamMember: PlainRoomMember {
         }
     }
 
-    func backlogExceeded(_ subscription: RoomSubscription) { self.fail() }
+    func backlogExceeded(_ subscription: RoomSubscription) { self.end(.slow) }
 
     /// It never is positioned.
     func interrupted(_ subscription: RoomSubscription, at position: StreamPosition) {}

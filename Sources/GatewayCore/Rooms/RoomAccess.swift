@@ -156,7 +156,7 @@ struct TrustedUser: Sendable, Equatable {
     var expiry: UInt64?
 
     /// - Parameters:
-    ///   - header: name of the field with the user's name, which a proxy sets.
+    ///   - header: name of the field with the user's name, which a proxy sets; `nil` if the request is not a proxy's.
     ///   - expires: whether the rooms end the connection when the token expires. Those of WebSockets are ended by their route.
     init(_ grant: AccessGrant?, _ head: RequestHead, header: String?, expires: Bool) {
         let field = header.map { head.fields.single($0) }

@@ -26,7 +26,7 @@ final class RoomStreamResponder: HTTPResponder {
             return Self.refuse(400, .badRequest, "The request is not as expected: \(error).", origin, exchange)
         }
         let hub = exchange.gateway.rooms.hub
-        let header = hub.currentSettings.userHeader
+        let header = request.isFromProxy ? hub.currentSettings.userHeader : nil
         let user = TrustedUser(request.grant, request.head, header: header, expires: true)
         switch body {
         case .receive(let body):

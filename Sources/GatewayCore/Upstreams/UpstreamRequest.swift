@@ -65,8 +65,7 @@ struct UpstreamRequest {
             client: self.client, isSecure: self.matched?.isSecure ?? false, host: self.matched?.head.fields["Host"])
         var trusted = false
         if let matched = self.matched {
-            // The source in a PROXY header wrote the request, not the proxy that wrote the header.
-            trusted = AddressSet(matched.plan.configuration.trustedForwarders).contains(self.client)
+            trusted = matched.plan.trustsFields(of: self.client)
             request.forwarded = matched.head.fields.values("Forwarded")
             request.forwardedFor = matched.head.fields.values("X-Forwarded-For")
             request.forwardedProto = matched.head.fields.values("X-Forwarded-Proto")

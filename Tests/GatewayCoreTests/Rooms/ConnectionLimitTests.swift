@@ -6,7 +6,7 @@ import Testing
 struct ConnectionLimitTests {
     private static let configuration = """
         listeners:
-          - {name: web, listen: "ws://10.1.0.1:1001"}
+          - {name: web, listen: "ws://10.1.0.1:1001", forwarding-trusted: [10.0.0.0/8]}
         routes:
           - {name: programs, path: /rooms, target: rooms}
         rooms:

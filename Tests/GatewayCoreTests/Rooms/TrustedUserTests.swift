@@ -3,10 +3,14 @@ import Testing
 
 @Suite("Users that a proxy names")
 struct TrustedUserTests {
-    private func scene() throws -> GatewayScene {
-        try GatewayScene(
+    /// - Parameter proxies: blocks of addresses; `nil` for the default.
+    private func scene(proxies: String? = "10.0.0.0/8") throws -> GatewayScene {
+        let trusted = proxies.map { ", forwarding-trusted: [\($0)]" } ?? ""
+        return try GatewayScene(
             """
-            listeners: [{name: web, listen: "ws://10.1.0.1:1001"}, {name: raw, listen: "tcp://10.1.0.1:1002", route: lobby}]
+            listeners:
+              - {name: web, listen: "ws://10.1.0.1:1001"\(trusted)}
+              - {name: raw, listen: "tcp://10.1.0.1:1002", route: lobby}
             routes:
               - {name: events, path: /events, target: room-events}
               - {name: programs, path: /rooms, target: rooms}
@@ -35,6 +39,20 @@ struct TrustedUserTests {
         peer.send(1, #"{"id":1,"connect":{}}"#)
         // 3501 is the only answer.
         #expect(scene.run { peer.close?.prefix(2) == [0x0D, 0xAD] } && peer.frames.count == 1)
+        scene.finish()
+    }
+
+    @Test(arguments: [nil, "10.1.0.0/16, 127.0.0.0/8"])
+    func fieldOfAPeerThatIsNoTrustedProxyIsIgnored(_ proxies: String?) throws {
+        let scene = try self.scene(proxies: proxies)
+        #expect(try self.publish(scene, "X-User: ada\r\n") == 401)
+        let closes = try ["/rooms", "/chat/a"].map { target in
+            let peer = try self.open(target, "X-User: ada\r\n", scene)
+            if target == "/rooms" { peer.send(1, #"{"id":1,"connect":{}}"#) }
+            #expect(scene.run { peer.close != nil })
+            return peer.close?.prefix(2)
+        }
+        #expect(closes == [[0x0D, 0xAD], [0x03, 0xF0]])
         scene.finish()
     }
 
