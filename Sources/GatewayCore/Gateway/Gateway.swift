@@ -50,6 +50,7 @@ package final class Gateway: Sendable {
         var cluster: RoomCluster?
         if let settings = configuration.cluster { cluster = try RoomCluster(settings, log: log) }
         cluster?.report = { isAway, text in log.redis(isAway: isAway, text) }
+        cluster?.warn = { text in log.log(text, level: .warning) }
         let shared = GatewayShared(
             log: log,
             hub: RoomHub(loops: loops, settings: configuration.rooms, cluster: cluster, version: version),

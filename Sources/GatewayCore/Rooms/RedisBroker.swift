@@ -59,6 +59,11 @@ final class RedisBroker: RoomBroker {
     private let renewal: RedisRenewal
     private(set) var isBehind = false
 
+    private static let incompleteFileWarning = """
+        Redis may lose the last second after a crash of its machine, as appendfsync is not always, and clients would hear \
+        that they recovered; set appendfsync always in Redis, or durable: false in cluster
+        """
+
     init(_ rooms: LoopRooms, _ cluster: RoomCluster) {
         self.rooms = rooms
         self.hub = rooms.hub
@@ -74,6 +79,9 @@ final class RedisBroker: RoomBroker {
     }
 
     func start() {
+        if self.rooms.index == 0, let warn = self.cluster.warn {
+            self.run.fileIsIncomplete = { warn(Self.incompleteFileWarning) }
+        }
         self.client.start()
         self.rooms.loop.arm(self.timer, after: Self.tickInterval, target: self)
     }

@@ -9,6 +9,9 @@ final class RedisRun {
     private let isDurable: Bool
     /// Empty while it is not known, and in a Redis Cluster, whose servers have one each: scripts find it then.
     private var name = ""
+    /// Called once if the server's append-only file, which counts as complete, may lack the last second after a crash of
+    /// its machine. `nil` asks nothing.
+    var fileIsIncomplete: (() -> Void)?
 
     init(_ client: RedisClient, isDurable: Bool) {
         self.client = client
@@ -22,7 +25,18 @@ final class RedisRun {
     func ask() {
         if case .cluster = self.client.address.location { return }
         self.client.perform(RedisCommand("INFO"), key: nil) { [weak self] result in
-            self?.name = RoomScripts.run(info: (try? result.get().text()) ?? "")
+            guard let self else { return }
+            self.name = RoomScripts.run(info: (try? result.get().text()) ?? "")
+            if self.isDurable, RoomScripts.isAppendOnly(run: self.name) { self.checkFile() }
+        }
+    }
+
+    private func checkFile() {
+        guard let report = self.fileIsIncomplete.take() else { return }
+        // A server that refuses to tell is not asked again.
+        self.client.perform(RedisCommand("CONFIG", .text("GET"), .text("appendfsync")), key: nil) { result in
+            guard let value = try? result.get().map().first?.value.text() else { return }
+            if value != "always" { report() }
         }
     }
 

@@ -31,6 +31,9 @@ package struct RoomCluster: Sendable {
     /// Called on the first loop when Redis is lost and found again, with text for the log.
     package var report: @Sendable (_ isAway: Bool, _ text: String) -> Void = { _, _ in }
 
+    /// Called on the first loop with a warning about Redis' settings; `nil` does not ask for them.
+    package var warn: (@Sendable (_ text: String) -> Void)?
+
     package init(node: String, address: RedisAddress, client: RedisClientSettings, prefix: String = "sluice") {
         self.node = node
         self.address = address

@@ -61,6 +61,8 @@ package enum RoomScripts {
         return isAppendOnly ? run + Self.appendOnlySuffix : String(run)
     }
 
+    static func isAppendOnly(run: String) -> Bool { run.hasSuffix(Self.appendOnlySuffix) }
+
     /// What nodes receive of a room, as the scripts publish it.
     /// - Parameter position: of a publication that is kept.
     static func message(_ envelope: [UInt8], at position: StreamPosition = StreamPosition()) -> [UInt8] {

@@ -186,6 +186,32 @@ struct ClusterFailoverTests {
         scene.finish()
     }
 
+    @Test(arguments: [("everysec", 1), ("always", 0), (nil, 0)])
+    func appendOnlyFileThatMayLackItsEndIsOneWarning(_ appendFsync: String?, _ count: Int) throws {
+        let scene = try ClusterScene(
+            loops: [2], clients: 1, rooms: [Self.room], options: ClusterScene.Options(warns: true))
+        scene.redis.appendFsync = appendFsync
+        scene.redis.beginAppendOnlyFile()
+        #expect(try scene.gather())
+        scene.redis.restart(away: .zero)
+        scene.pass(.seconds(10))
+        #expect(scene.redis.counts["config"] == 1)
+        #expect(scene.warnings.count == count && scene.warnings.allSatisfy { $0.contains("appendfsync") })
+        scene.finish()
+    }
+
+    @Test(arguments: [(true, false), (false, true)])
+    func serverWithoutADurableFileIsNotAskedForItsSettings(_ hasAppendOnlyFile: Bool, _ isDurable: Bool) throws {
+        let scene = try ClusterScene(
+            loops: [1], clients: 1, rooms: [Self.room],
+            options: ClusterScene.Options(isDurable: isDurable, warns: true))
+        if hasAppendOnlyFile { scene.redis.beginAppendOnlyFile() }
+        #expect(try scene.gather())
+        scene.pass(.seconds(10))
+        #expect(scene.redis.counts["config"] == nil && scene.warnings == [])
+        scene.finish()
+    }
+
     /// The first publication tells the nodes of the new stream, and they read it from there.
     @Test func membersWithoutAPositionGetWhatIsPublishedAfterRedisHasForgottenAll() throws {
         let scene = try ClusterScene(loops: [1, 1], clients: 0, rooms: [], plainMembers: [Self.room, Self.room])

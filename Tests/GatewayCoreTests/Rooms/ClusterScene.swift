@@ -18,7 +18,12 @@ final class ClusterScene {
     private let loops: [Int]
     private let settings: String
     private let options: Options
+    private let heard = Warnings()
     private var generator: SeededGenerator
+
+    private final class Warnings: Sendable {
+        let texts = Mutex<[String]>([])
+    }
 
     /// What differs from the usual configuration.
     struct Options {
@@ -34,6 +39,8 @@ final class ClusterScene {
         var historyTime = "1d"
         /// Whether a Redis with an append-only file starts again with all that it acknowledged.
         var isDurable = true
+        /// Whether nodes ask for Redis' settings.
+        var warns = false
         /// Whether rooms that keep no history go on without Redis.
         var deliversAlone = false
         /// Whether Redis is a Redis Cluster of two servers.
@@ -77,7 +84,7 @@ final class ClusterScene {
         let size = sizes.indices.contains(node) ? sizes[node] : 100_000
         return """
             listeners:
-              - {name: web, listen: "ws://10.1.0.\(node + 1):1001"}
+              - {name: web, listen: "ws://10.1.0.\(node + 1):1001", forwarding-trusted: [10.0.0.0/8]}
               - {name: raw, listen: "tcp://10.1.0.\(node + 1):1002", route: lobby}
             routes:
               - {name: programs, path: /rooms, target: rooms}
@@ -108,6 +115,9 @@ final class ClusterScene {
             client: self.options.client)
         cluster.presenceTime = .seconds(9)
         cluster.isDurable = self.options.isDurable
+        if self.options.warns {
+            cluster.warn = { [heard] text in heard.texts.withLock { $0.append(text) } }
+        }
         cluster.deliversAlone = self.options.deliversAlone
         if let page = self.options.historyPage { cluster.historyPage = page }
         if let page = self.options.presencePage { cluster.presencePage = page }
@@ -117,6 +127,9 @@ final class ClusterScene {
             loops: self.loops[index], cluster: cluster
         ) { count in words.withLock { words in (0..<count).map { _ in words.next() } } }
     }
+
+    /// Warnings of all nodes.
+    var warnings: [String] { self.heard.texts.withLock(\.self) }
 
     /// Kills a node, and starts it again.
     func replaceNode(_ index: Int) throws {

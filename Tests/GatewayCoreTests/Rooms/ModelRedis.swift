@@ -134,6 +134,9 @@ final class ModelRedis {
         self.count("forgetScripts")
     }
 
+    /// What it tells of its append-only file; `nil` if the user may not ask.
+    var appendFsync: String?
+
     /// Begins an append-only file.
     func beginAppendOnlyFile() {
         self.store.isDurable = true
@@ -297,6 +300,9 @@ final class ModelRedis {
             return .integer(1)
         case "CLUSTER": return self.slots?.shards ?? .error("ERR This instance has cluster support disabled")
         case "INFO": return .blob(self.info)
+        case "CONFIG":
+            self.count("config")
+            return self.appendFsync.map { .map([("appendfsync", .blob($0))]) } ?? .error("NOPERM")
         case "PING": return .simple("PONG")
         case "PEXPIRE":
             return .integer(self.store.extend(words[1], by: Int(words[2]) ?? 0, now: self.now) ? 1 : 0)
