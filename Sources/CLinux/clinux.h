@@ -354,11 +354,11 @@ static inline int sluice_is_socket_file(const char *path) {
 }
 
 // Locks a folder for this process; closing the descriptor unlocks it. -1 if it cannot be read, or if another process still has
-// the lock after a second: any that may read the folder can take it.
+// the lock after 200 ms: any that may read the folder can take it.
 static inline int sluice_lock_folder(const char *path) {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (int tries = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0; tries++) {
-        if (tries == 100 || (errno != EWOULDBLOCK && errno != EINTR)) {
+        if (tries == 20 || (errno != EWOULDBLOCK && errno != EINTR)) {
             close(fd);
             return -1;
         }

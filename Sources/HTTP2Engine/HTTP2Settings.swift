@@ -12,7 +12,7 @@ package struct HTTP2Settings: Equatable, Sendable {
     /// Streams that the peer may have open; for a server. A client accepts none: push is refused.
     package var maximumConcurrentStreams: UInt32 = 100
     /// Frames that may come within a second in excess of content, before the connection is ended with
-    /// ENHANCE_YOUR_CALM: SETTINGS, PING, WINDOW_UPDATE, PRIORITY, empty DATA and such. 16 bytes of content make up for
+    /// ENHANCE_YOUR_CALM: SETTINGS, PING, WINDOW_UPDATE, PRIORITY, empty DATA and such. 5 bytes of content make up for
     /// a frame, their own or another one, and a head for all before it.
     package var maximumIdleFrames = 10_000
     /// Bytes that may come within a minute in excess of heads and content of open streams, before the connection is

@@ -24,6 +24,7 @@ enum ImportRules {
         "Foundation": [
             "BackgroundTransfers/", "TransferDaemon/", "URLLoading/", "ControlClient/", "ControlPlane/", "Commands/",
             "GatewayTestSupport/", "TestSupport/NTLMUsers.swift",
+            "TestSupport/RedisProcess.swift",
             // Unicode's normal forms.
             "Rooms/State/NameRules.swift",
         ],

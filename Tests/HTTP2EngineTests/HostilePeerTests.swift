@@ -181,8 +181,8 @@ struct HostilePeerTests {
         let client = try self.client()
         client.receive(Frame.frame(1, 4, 1, [0x88]))
         var frames = 0
-        // A byte makes up for a sixteenth of a frame.
-        while client.failure == nil, frames <= client.connection.settings.maximumIdleFrames * 16 / 15 + count {
+        // A byte makes up for a fifth of a frame.
+        while client.failure == nil, frames <= client.connection.settings.maximumIdleFrames * 5 / 4 + count {
             _ = client.output()
             client.receive(piece)
             frames += count

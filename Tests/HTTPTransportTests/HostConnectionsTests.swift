@@ -96,7 +96,7 @@ struct HostConnectionsTests {
         for (number, priority) in [(1, 0.5), (2, 0.25), (3, 0.75), (4, 0.5)] as [(UInt64, Float)] {
             ledger.waitQueue.add("\(number)", number: number, priority: priority, needsFresh: false)
         }
-        ledger.waitQueue.add("5", number: 5, priority: 0.5, needsFresh: true, inFront: true)
+        ledger.waitQueue.add("5", number: 0, priority: 0.5, needsFresh: true, inFront: true)
         ledger.waitQueue.remove(4)
         #expect(ledger.next() == nil)
         var served: [String] = []

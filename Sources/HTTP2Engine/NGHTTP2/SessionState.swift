@@ -58,7 +58,8 @@ final class SessionState {
     var didReceiveGoAway = false
     var didSendGoAway = false
     private var block = HTTP2FieldBlock()
-    /// What was received in excess of heads and content; time reduces it.
+    /// What was received in excess of heads and content; time reduces it. Negative for time without input, of which up to
+    /// ten seconds count: what came meanwhile is read at once.
     private var idleFrames = 0.0
     private var idleBytes = 0.0
 
@@ -87,15 +88,11 @@ final class SessionState {
     }
 
     func timePassed(_ elapsed: Duration) {
+        let frames = Double(self.settings.maximumIdleFrames)
+        let bytes = Double(self.settings.maximumIdleBytes) / 60
         let seconds = elapsed / .seconds(1)
-        self.reduceIdle(
-            frames: seconds * Double(self.settings.maximumIdleFrames),
-            bytes: seconds / 60 * Double(self.settings.maximumIdleBytes))
-    }
-
-    private func reduceIdle(frames: Double, bytes: Double) {
-        self.idleFrames = max(0, self.idleFrames - frames)
-        self.idleBytes = max(0, self.idleBytes - bytes)
+        self.idleFrames = max(-10 * frames, self.idleFrames - seconds * frames)
+        self.idleBytes = max(-10 * bytes, self.idleBytes - seconds * bytes)
     }
 
     // MARK: Callbacks
@@ -106,15 +103,17 @@ final class SessionState {
         return self.idleFrames <= Double(self.settings.maximumIdleFrames)
     }
 
-    /// Content was received or sent. It was counted among the bytes read, and makes up for as many others.
+    /// Content was received or sent. Each byte makes up for itself and another; five, as the prefix of a gRPC message has,
+    /// make up for a frame.
     func contentProgressed(_ count: Int) {
-        self.reduceIdle(frames: Double(count) / 16, bytes: Double(count) * 2)
+        self.idleFrames = max(min(0, self.idleFrames), self.idleFrames - Double(count) / 5)
+        self.idleBytes = max(min(0, self.idleBytes), self.idleBytes - Double(count) * 2)
     }
 
     /// A head was received or sent.
     func headProgressed() {
-        self.idleFrames = 0
-        self.idleBytes = 0
+        self.idleFrames = min(0, self.idleFrames)
+        self.idleBytes = min(0, self.idleBytes)
     }
 
     func headBegins(_ stream: HTTP2StreamID) {

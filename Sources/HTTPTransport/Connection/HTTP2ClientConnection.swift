@@ -230,12 +230,11 @@ final class HTTP2ClientConnection: MultiplexedConnection {
     private func end(_ error: HTTP2Error?, cause: TransportFailure?) {
         guard !self.isClosed else { return }
         self.closeTransport()
-        // In the order of their requests: some of them are sent again.
         let streams = self.streams.sorted { $0.key < $1.key }.map(\.value)
         self.streams = [:]
         self.retire()
         let error = error ?? self.goAwayCode.map { HTTP2Error($0) }
-        for stream in streams { stream.connectionEnded(error, cause: cause) }
+        self.pool.repeatExchanges(streams.compactMap { $0.connectionEnded(error, cause: cause) }, on: self.key)
     }
 }
 
@@ -296,13 +295,13 @@ extension HTTP2ClientConnection: TransportConsumer {
         if !self.isRetired { self.pool.streamCapacityChanged(self) }
     }
 
-    /// The server processes no streams after `last`. Their requests are sent again in their order, before those that wait.
+    /// The server processes no streams after `last`. Their requests are sent again, before those that came later.
     private func serverEnds(after last: HTTP2StreamID) {
         self.isRetired = true
-        let unprocessed = self.streams.sorted { $0.key < $1.key }.filter { $0.key > last }
+        let unprocessed = self.streams.filter { $0.key > last }.values
         let moved: [Exchange] =
             self.refusalCode != .refusedStream
-            ? [] : unprocessed.compactMap { $0.value.moved(last > 0 ? .afterOthers : .refused) }
+            ? [] : unprocessed.compactMap { $0.moved(last > 0 ? .afterOthers : .refused) }
         self.pool.connectionRetired(self, moving: moved)
         self.closeIfUnused()
     }

@@ -244,16 +244,24 @@ final class HTTP2ClientStream {
     }
 
     /// - Parameter error: of HTTP/2; `nil` if the server closed the connection, or it was lost.
-    func connectionEnded(_ error: HTTP2Error?, cause: TransportFailure?) {
-        guard self.endsExchangeAsClosed() else { return }
+    /// - Returns: the exchange, if it is to be sent again.
+    func connectionEnded(_ error: HTTP2Error?, cause: TransportFailure?) -> Exchange? {
+        guard self.endsExchangeAsClosed() else { return nil }
         let exchange = self.exchange
         exchange.phase = .created
-        if let error { return exchange.fail(.http2(error)) }
+        if let error {
+            exchange.fail(.http2(error))
+            return nil
+        }
         // The handshake may have failed because of the early data (RFC 8446 §D.3).
         if !self.connection.isSecured, cause != nil, exchange.prepareToRepeat() {
-            return exchange.pool.repeatOnFreshConnection(exchange)
+            exchange.pool.repeatOnFreshConnection(exchange)
+            return nil
         }
-        if let failure = ExchangeFailure(tls: cause) { return exchange.fail(failure) }
+        if let failure = ExchangeFailure(tls: cause) {
+            exchange.fail(failure)
+            return nil
+        }
         switch exchange.progress.loss {
         case .none: exchange.responseFinished([])
         case .withinContent(let received, let expected):
@@ -261,11 +269,10 @@ final class HTTP2ClientStream {
         case .beforeHead: exchange.fail(.connectionLost(self.loss(cause, responseBegan: true)))
         case .beforeResponse:
             let failure = ExchangeFailure.connectionLost(self.loss(cause, responseBegan: false))
-            guard self.isReused, exchange.metrics.responseHeadBytes == 0, exchange.prepareToRepeat() else {
-                return exchange.fail(failure)
-            }
-            exchange.pool.repeatExchange(exchange)
+            if self.isReused, exchange.metrics.responseHeadBytes == 0, exchange.prepareToRepeat() { return exchange }
+            exchange.fail(failure)
         }
+        return nil
     }
 
     private func loss(_ cause: TransportFailure?, responseBegan: Bool) -> ConnectionLoss {

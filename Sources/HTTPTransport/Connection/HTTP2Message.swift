@@ -111,7 +111,7 @@ package enum HTTP2Error: Sendable, Hashable {
     init(_ failure: HTTP2Failure) {
         switch failure {
         case .violation(_, let text): self = .violation(text)
-        case .flooded: self = .violation("more control frames than the limit")
+        case .flooded: self = .violation("more frames than the limit for their content")
         case .noPreface: self = .violation("no connection preface")
         case .outOfMemory: self = .outOfMemory
         }

@@ -40,6 +40,8 @@ package final class Exchange: @unchecked Sendable {
     var mayBePipelined: Bool
     /// Whether it was.
     var wasPipelined = false
+    /// In the order in which the pool got its exchanges.
+    var number: UInt64 = 0
     private var isStarted = false
     private var repetitions = Repetitions()
     /// Bytes of content that an abandoned exchange still reads.
@@ -354,8 +356,6 @@ struct Repetitions {
     }
 
     private static let refusalLimit = 5
-    /// In all. A server that processes one request of each connection gets to the last of 128 that are sent together.
-    private static let limit = 128
 
     private(set) var count = 0
     private var refusals = 0
@@ -364,8 +364,9 @@ struct Repetitions {
     func allow(_ cause: Unprocessed?) -> Bool {
         switch cause {
         case nil: !self.wasLost
-        case .refused: self.refusals < Self.refusalLimit && self.count < Self.limit
-        case .afterOthers: self.count < Self.limit
+        case .refused: self.refusals < Self.refusalLimit
+        // Each time the connection keeps at least one other request.
+        case .afterOthers: true
         }
     }
 

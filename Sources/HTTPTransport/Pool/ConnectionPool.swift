@@ -19,7 +19,7 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
     private var unpipelined: Set<PoolKey> = []
     /// With more, all are tried again.
     private static let unpipelinedLimit = 256
-    private var lastWaiterNumber: UInt64 = 0
+    private var lastNumber: UInt64 = 0
     private var isClosed = false
     private let sweepTimer = LoopTimer()
     private var isSweepScheduled = false
@@ -65,6 +65,8 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
 
     func submit(_ exchange: Exchange) {
         guard !self.isClosed else { return exchange.fail(.poolClosed) }
+        self.lastNumber += 1
+        exchange.number = self.lastNumber
         self.assign(exchange, needsFresh: exchange.request.needsFreshConnection, inFront: false)
     }
 
@@ -75,9 +77,9 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
         self.assign(exchange, needsFresh: false, inFront: true)
     }
 
-    /// For exchanges whose requests a connection did not process, in their order; before all that wait.
-    func repeatExchanges(_ exchanges: some BidirectionalCollection<Exchange>, on key: PoolKey) {
-        for exchange in exchanges.reversed() {
+    /// For exchanges whose requests a connection did not process; before those that came later.
+    func repeatExchanges(_ exchanges: [Exchange], on key: PoolKey) {
+        for exchange in exchanges where !exchange.isEnded {
             guard !self.isClosed else {
                 exchange.fail(.poolClosed)
                 continue
@@ -117,8 +119,7 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
 
     private func wait(_ exchange: Exchange, _ key: PoolKey, needsFresh: Bool, inFront: Bool) {
         guard !self.leaves(exchange, needsFresh: needsFresh) else { return }
-        self.lastWaiterNumber += 1
-        let number = self.lastWaiterNumber
+        let number = exchange.number
         exchange.phase = .waiting(Waiter(key: key, number: number))
         self.updateHost(key) {
             $0.waitQueue.add(
@@ -351,7 +352,7 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
         let key = connection.key
         let hasWaiting = self.updateHost(key) { host in
             if let connection = connection as? HTTPConnection { _ = host.removeIdle(connection) }
-            if let connection = connection as? HTTP2ClientConnection { host.closed(connection) }
+            if let connection = connection as? HTTP2ClientConnection { host.closed(connection, isDiscarded: true) }
             return !host.waitQueue.isEmpty
         }
         self.forget(connection)

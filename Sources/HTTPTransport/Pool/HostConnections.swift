@@ -128,11 +128,12 @@ package struct HostConnections<Connection: AnyObject, Shared: MultiplexedConnect
     }
 
     /// A shared connection was closed or accepts no more exchanges. A second call does nothing.
-    package mutating func closed(_ connection: Shared) {
+    /// - Parameter isDiscarded: by this side, which says nothing about the server.
+    package mutating func closed(_ connection: Shared, isDiscarded: Bool = false) {
         guard let index = self.shared.firstIndex(where: { $0 === connection }) else { return }
         self.shared.remove(at: index)
         self.occupied -= 1
-        if !connection.hasStarted { self.startsFail = true }
+        if !connection.hasStarted, !isDiscarded { self.startsFail = true }
     }
 
     /// The exchange of an opening is suspended, or no more so.
@@ -185,7 +186,9 @@ package struct WaitQueue<Element> {
     /// Whether the first element needs a new connection; `nil` if the queue is empty.
     package var nextNeedsFresh: Bool? { self.lanes.first?.entries.first?.needsFresh }
 
-    /// - Parameter inFront: ahead of all elements of the same priority.
+    /// - Parameters:
+    ///   - number: of the order in which elements first came.
+    ///   - inFront: ahead of all elements of the same priority that came later.
     package mutating func add(
         _ element: Element, number: UInt64, priority: Float, needsFresh: Bool, inFront: Bool = false
     ) {
@@ -194,7 +197,12 @@ package struct WaitQueue<Element> {
         if index == self.lanes.count || self.lanes[index].priority != priority {
             self.lanes.insert(Lane(priority: priority, entries: []), at: index)
         }
-        if inFront { self.lanes[index].entries.prepend(entry) } else { self.lanes[index].entries.append(entry) }
+        if inFront {
+            let entries = self.lanes[index].entries
+            self.lanes[index].entries.insert(entry, at: entries.firstIndex { $0.number > number } ?? entries.endIndex)
+        } else {
+            self.lanes[index].entries.append(entry)
+        }
         self.count += 1
     }
 

@@ -93,7 +93,10 @@ package struct TransferJournal {
             ?? Session(SessionRecord(identifier: identifier, settings: attachment.settings))
         guard !session.isAttached else { throw .inUse }
         guard self.sessions[identifier] != nil || self.sessions.count < Self.sessionLimit else { throw .busy }
+        let variables = session.record.settings.proxyVariables
         session.record.settings = attachment.settings
+        // A program that the daemon starts may have another environment than its user's.
+        if attachment.isLaunchedForEvents, let variables { session.record.settings.proxyVariables = variables }
         session.record.needsSettings = nil
         if !attachment.isReattachment {
             session.record.isLaunchedForEvents = attachment.isLaunchedForEvents

@@ -178,8 +178,10 @@ extension SessionSettings {
         self.resumesUploads = configuration.resumesUploads
         self.multipath = configuration.multipathServiceType.rawValue
         self.proxies = configuration.connectionProxyDictionary.map(Self.proxies)
-        self.proxyVariables = ProxyEnvironment.variables(
-            in: configuration.proxyVariables ?? ProcessInfo.processInfo.environment)
+        if self.proxies == nil, self.unixSocketPath == nil {
+            self.proxyVariables = ProxyEnvironment.variables(
+                in: configuration.proxyVariables ?? ProcessInfo.processInfo.environment)
+        }
         self.isDiscretionary = configuration.isDiscretionary
         self.sendsLaunchEvents = configuration.sessionSendsLaunchEvents
         self.launch = LaunchCommand(configuration.launchCommand)

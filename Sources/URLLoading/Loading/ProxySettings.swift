@@ -329,9 +329,13 @@ package struct ProxyEnvironment: Sendable {
     private var proxies: [String: Variable] = [:]
     private var exceptions = ProxyExceptions([])
 
-    /// All that `init` asks for.
+    /// All that `init` uses.
     static func variables(in environment: [String: String]) -> [String: String] {
-        environment.filter { $0.key == "REQUEST_METHOD" || Self.names.contains($0.key.lowercased()) }
+        let isCGI = environment["REQUEST_METHOD"] != nil
+        return environment.filter { variable in
+            Self.names.contains { variable.key == $0 || variable.key == $0.uppercased() }
+                && !(isCGI && variable.key == "HTTP_PROXY")
+        }
     }
 
     /// - Parameter value: returns the value of a variable; `nil` if it is not set.

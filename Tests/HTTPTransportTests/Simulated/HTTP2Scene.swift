@@ -63,12 +63,13 @@ final class HTTP2Scene {
 
     private func answer() {
         guard self.body != nil else { return }
-        for (index, peer) in self.listener.accepted.enumerated() where !self.mutedConnections.contains(index) {
+        for (index, peer) in self.listener.accepted.enumerated() {
             if index == self.engines.count, let engine = try? HTTP2Connection(.server, settings: self.settings) {
                 self.engines.append(engine)
                 self.received.append([])
             }
             guard index < self.engines.count else { return }
+            guard !self.mutedConnections.contains(index) else { continue }
             let input = peer.takeReceived()
             self.received[index] += input
             self.handle(input, self.engines[index])

@@ -116,7 +116,7 @@ struct UnixSocketTruthTests {
     }
 
     /// Any user who may read the folder can lock it.
-    @Test func folderThatAnotherLocksDelaysAListenerByASecond() throws {
+    @Test func folderThatAnotherLocksDelaysAListener() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("f\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
         defer { try? FileManager.default.removeItem(at: folder) }
