@@ -251,6 +251,7 @@ final class HTTPConnection {
     }
 
     var queuedBytes: Int { self.transport.queuedBytes }
+    var sentBytes: UInt64 { self.transport.sentBytes }
     var isPlainSocket: Bool { self.transport.socket != nil }
 
     func awaitProgress() { self.transport.awaitProgress() }

@@ -129,6 +129,8 @@ package final class PlainExchange {
 
     /// Bytes that the client's side of the connection has not taken.
     package var queuedBytes: Int { self.connection?.queuedBytes ?? 0 }
+    /// Bytes of the connection that the system has taken.
+    var sentBytes: UInt64 { self.connection?.sentBytes ?? 0 }
 
     /// Whether the writer should stop until progress.
     package var isBehind: Bool { self.queuedBytes > HTTPBounds.highWatermark }

@@ -95,6 +95,7 @@ final class EmulatedStream {
 
 extension EmulatedStream: RoomConnection {
     var queuedBytes: Int { self.exchange.queuedBytes }
+    var sentBytes: UInt64 { self.exchange.sentBytes }
 
     func awaitProgress() { self.exchange.awaitProgress() }
     func send(_ replies: [UInt8]) { self.write(replies) }

@@ -5,7 +5,7 @@ import SessionTasks
 protocol RoomConnection: AnyObject {
     /// Bytes that the connection has not taken.
     var queuedBytes: Int { get }
-    /// Bytes that the kernel has taken; 0 if that is not known.
+    /// Bytes that the kernel has taken.
     var sentBytes: UInt64 { get }
     /// Requests a call of the session's `outputProgressed`.
     func awaitProgress()
@@ -21,6 +21,5 @@ protocol RoomConnection: AnyObject {
 }
 
 extension RoomConnection {
-    var sentBytes: UInt64 { 0 }
     var webSocket: WebSocketTask? { nil }
 }

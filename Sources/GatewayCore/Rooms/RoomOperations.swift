@@ -351,7 +351,10 @@ extension RoomSubscription {
     fileprivate func removeFromRoom() -> Bool {
         switch self.subscriber {
         case let session as RoomSession: session.unsubscribe(self.room.name, .server)
-        case let member as PlainWebSocketMember: member.end(.policyViolation, "removed from the room")
+        case let member as PlainWebSocketMember:
+            member.session?.recordTermination(
+                .abnormalClose(closeCode: CloseCode.policyViolation.rawValue), by: .operator)
+            member.end(.policyViolation, "removed from the room")
         case let member as PlainStreamMember:
             member.leave()
             member.task?.reset()
@@ -363,7 +366,9 @@ extension RoomSubscription {
     fileprivate func disconnect(_ disconnect: Disconnect) -> Bool {
         switch self.subscriber {
         case let session as RoomSession: session.disconnect(disconnect)
-        case let member as PlainWebSocketMember: member.end(CloseCode(rawValue: disconnect.code), disconnect.reason)
+        case let member as PlainWebSocketMember:
+            member.session?.recordTermination(.abnormalClose(closeCode: disconnect.code), by: .operator)
+            member.end(CloseCode(rawValue: disconnect.code), disconnect.reason)
         case let member as PlainStreamMember:
             member.leave()
             member.task?.reset()

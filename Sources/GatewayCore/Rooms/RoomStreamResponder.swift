@@ -279,12 +279,16 @@ private final class RoomStream: RoomConnection {
                 self.exchange.gateway.shared.log.log("a Last-Event-ID that is none of ours is ignored", level: .debug)
             }
         }
+        let channels = Set(request.subscriptions.map(\.channel))
+        let received = request.received.filter { channels.contains($0.key) }
         self.session.start(self)
         self.session.connect(
-            request, self.isEvents ? EventPositions(limit: self.exchange.maximumHeaderSize / 4) : nil)
+            request,
+            self.isEvents ? EventPositions(limit: self.exchange.maximumHeaderSize / 4, received: received) : nil)
     }
 
     var queuedBytes: Int { self.exchange.queuedBytes }
+    var sentBytes: UInt64 { self.exchange.sentBytes }
 
     func awaitProgress() { self.exchange.awaitProgress() }
     func send(_ replies: [UInt8]) { replies.withRawSpan { _ = self.exchange.write($0) } }

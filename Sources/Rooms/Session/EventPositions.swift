@@ -19,12 +19,19 @@ package struct EventPositions: Sendable {
 
     private let limit: Int
     private var entries: [Entry] = []
+    /// Of the entries' texts, in bytes.
+    private var size = 0
     /// The rooms have more than an id can hold. From then on events have none.
     private var isOverflowed = false
 
-    /// - Parameter limit: of an id, in bytes; at most `sizeLimit` counts.
-    package init(limit: Int = Self.sizeLimit) {
+    /// - Parameters:
+    ///   - limit: of an id, in bytes; at most `sizeLimit` counts.
+    ///   - received: positions that the client has come back with. They stay for rooms that it cannot enter this time.
+    package init(limit: Int = Self.sizeLimit, received: [String: StreamPosition] = [:]) {
         self.limit = min(limit, Self.sizeLimit)
+        for (channel, position) in received.sorted(by: { $0.key < $1.key }) {
+            self.set(channel, position.epoch, position.offset)
+        }
     }
 
     /// The id of the event with this reply, which names what the client has got with it. Empty if that is too long: then
@@ -56,17 +63,28 @@ package struct EventPositions: Sendable {
     }
 
     private mutating func enter(_ channel: String, _ room: Reply.SubscribeResult, at offset: UInt64) {
-        guard room.isRecoverable, !self.isOverflowed else { return }
-        let name = PercentCoding.encoded(channel)
-        let text = "\(name)=\(PercentCoding.encoded(room.position.epoch))."
-        self.entries.removeAll { $0.channel == channel }
-        self.entries.append(Entry(channel: channel, text: text, offset: offset))
+        if room.isRecoverable { self.set(channel, room.position.epoch, offset) }
+    }
+
+    private mutating func set(_ channel: String, _ epoch: String, _ offset: UInt64) {
+        // Rooms that do not fit need not be looked for.
+        guard !self.isOverflowed, self.size <= self.limit else { return }
+        let text = "\(PercentCoding.encoded(channel))=\(PercentCoding.encoded(epoch))."
+        let entry = Entry(channel: channel, text: text, offset: offset)
+        self.size += text.utf8.count + 1
+        if let index = self.entries.firstIndex(where: { $0.channel == channel }) {
+            self.size -= self.entries[index].text.utf8.count + 1
+            self.entries[index] = entry
+        } else {
+            self.entries.append(entry)
+        }
     }
 
     private var identifier: String? {
         mutating get {
             guard !self.isOverflowed else { return nil }
             var text = ""
+            text.reserveCapacity(self.size + 20 * self.entries.count)
             for entry in self.entries {
                 if !text.isEmpty { text += "&" }
                 text += "\(entry.text)\(entry.offset)"
