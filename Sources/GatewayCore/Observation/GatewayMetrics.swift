@@ -133,7 +133,7 @@ package struct TrafficMetrics: Equatable, Sendable {
         self.framesSent &+= other.framesSent
     }
 
-    /// What was transferred since `other`, an earlier state of the same connection.
+    /// Traffic since `other`, an earlier state of the same connection.
     func since(_ other: TrafficMetrics?) -> TrafficMetrics {
         guard let other else { return self }
         var rest = self

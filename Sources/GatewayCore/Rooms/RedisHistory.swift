@@ -38,7 +38,7 @@ final class RedisHistory {
         }
     }
 
-    /// What is read from one server. One of a Redis Cluster that does not answer holds up its own rooms alone.
+    /// Readings from one server: one of a Redis Cluster that does not answer holds up its own rooms alone.
     private final class Server {
         var readingCount = 0
         var readingBytes = 0

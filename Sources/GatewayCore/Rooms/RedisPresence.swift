@@ -80,7 +80,7 @@ final class RedisPresence {
         _ complete: @escaping RoomCompletion<Value>, _ read: @escaping (@escaping RoomCompletion<Value>) -> Void
     ) {
         guard self[keyPath: waiting][keys.presence] == nil else {
-            // What is being read may lack a client that the caller knows to be there.
+            // A reading under way may lack a client that the caller knows to be there.
             self[keyPath: waiting][keys.presence]?.append(complete)
             return
         }

@@ -16,7 +16,7 @@ protocol RoomConnection: AnyObject {
     var webSocket: WebSocketTask? { get }
     func pauseReading()
     func resumeReading()
-    /// Ends the connection after what was sent.
+    /// Ends the connection once the queued bytes are sent.
     func close(_ disconnect: Disconnect)
 }
 

@@ -58,8 +58,8 @@ final class SessionState {
     var didReceiveGoAway = false
     var didSendGoAway = false
     private var block = HTTP2FieldBlock()
-    /// What was received in excess of heads and content; time reduces it. Negative for time without input, of which up to
-    /// ten seconds count: what came meanwhile is read at once.
+    /// Frames and bytes received in excess of heads and content; time reduces them. Negative after time without input, of
+    /// which up to ten seconds count: a process that was stopped reads at once what came meanwhile.
     private var idleFrames = 0.0
     private var idleBytes = 0.0
 

@@ -44,7 +44,7 @@ package struct ResponseReader {
     private var hasExcessBytes = false
     /// Bytes of line breaks before the status line, which some servers send behind the content before it.
     private var skippedBytes = 0
-    /// As in Chromium.
+    /// Two line breaks.
     private static let skippedLimit = 4
 
     package init(limits: MessageLimits) {

@@ -114,7 +114,7 @@ final class BackgroundTask: TaskDriver {
         }
     }
 
-    /// The account that the URL names, or else what is stored.
+    /// The account that the URL names; without one, a stored credential.
     private func proposed(for space: URLProtectionSpace) -> URLCredential? {
         let asking = HTTPSemantics.Origin(scheme: space.protocol ?? "", host: space.host, port: space.port)
         // After a redirect another server may ask.

@@ -140,7 +140,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     public var ticketHosts: [String] = []
     /// Where a background session finds its daemon; `nil` for the folders of the user.
     package var transferFolders: TransferFolders?
-    /// Stands for the environment where that names the proxies; `nil` for the process's own.
+    /// Environment variables that name proxies; `nil` reads those of the process.
     package var proxyVariables: [String: String]?
     /// Of a background session, which has no `permitsAddress`: see `SessionSettings.permittedTargets`.
     package var permittedTargets: [String]?
