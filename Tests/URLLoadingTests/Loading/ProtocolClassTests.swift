@@ -267,7 +267,7 @@ struct ProtocolClassTests {
         let recorder = DataRecorder()
         let notes = try await recorder.run(url) { $0.protocolClasses = [Silent.self] }
         #expect(notes.data == Data("words".utf8) && notes.response == nil && notes.error == nil)
-        #expect(recorder.log.names == ["created", "data", "metrics", "complete"])
+        #expect(recorder.eventsOfTheTask == ["created", "data", "metrics", "complete"])
     }
 
     @Test func awaitedLoadWithoutAResponseFailsForItsURL() async throws {
