@@ -1,3 +1,4 @@
+import itertools
 import os
 import signal
 import sys
@@ -9,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from support import examples, gateway  # noqa: E402
 from support.certificates import Authority  # noqa: E402
+from support.redis import Redis  # noqa: E402
 from support.subjects import ClientSubject, ServerSubject  # noqa: E402
 from support.task_client import TaskClient  # noqa: E402
 from support.web import Apache, Nginx, Origin  # noqa: E402
@@ -58,6 +60,25 @@ def sluice():
     for one in started:
         one.kill()
     assert not trapped, f"a gateway trapped: {trapped}"
+
+
+@pytest.fixture(scope="session")
+def shared_redis(tmp_path_factory):
+    """One server for all tests of a worker, whose keys have prefixes of their own."""
+    with Redis(tmp_path_factory.mktemp("redis")) as one:
+        yield one
+
+
+PREFIXES = itertools.count(1)
+
+
+@pytest.fixture(scope="module", params=["alone", "redis"])
+def broker(request):
+    """Returns the keys of a configuration that say who keeps the rooms: each gateway alone, or Redis. Clients see no difference."""
+    if request.param == "alone":
+        return dict
+    redis = request.getfixturevalue("shared_redis")
+    return lambda: {"cluster": {"redis": redis.url, "prefix": f"test-{next(PREFIXES)}"}}
 
 
 @pytest.fixture

@@ -5,6 +5,8 @@ import threading
 import time
 
 import pytest
+from support import configuration
+from support.brokers import only
 from support.deadlines import eventually, seconds, sized
 from support.websocket import BINARY, TEXT, Reset, Wire, connect, frame
 
@@ -31,17 +33,15 @@ routes:
 """
 
 
-def start(sluice, tmp_path):
+@pytest.fixture
+def gateway(sluice, tmp_path, broker):
     file = tmp_path / "chat.yaml"
-    file.write_text(CONFIGURATION)
+    file.write_text(configuration.extended(CONFIGURATION, broker()))
     return sluice("serve", "--config", file)
 
 
-
-
-def test_a_message_reaches_the_other_members_of_its_room_only(sluice, tmp_path):
-    one = start(sluice, tmp_path)
-    ann, bob, eve = [connect(one.address(0), path) for path in ("/chat/a", "/chat/a", "/chat/b")]
+def test_a_message_reaches_the_other_members_of_its_room_only(gateway):
+    ann, bob, eve = [connect(gateway.address(0), path) for path in ("/chat/a", "/chat/a", "/chat/b")]
     ann.text("hello")
     bob.expect_text("hello")
     bob.binary(b"\x00\x01")
@@ -52,10 +52,9 @@ def test_a_message_reaches_the_other_members_of_its_room_only(sluice, tmp_path):
     eve.close_cleanly()
 
 
-def test_a_raw_stream_exchanges_lines_with_the_room(sluice, tmp_path):
-    one = start(sluice, tmp_path)
-    web = connect(one.address(0), "/chat/lobby")
-    raw = Wire.connect(one.address(1))
+def test_a_raw_stream_exchanges_lines_with_the_room(gateway):
+    web = connect(gateway.address(0), "/chat/lobby")
+    raw = Wire.connect(gateway.address(1))
     raw.send(b"from the ra")
     raw.send(b"w side\r\nand one more\n")
     web.expect_text("from the raw side")
@@ -145,9 +144,9 @@ def join(gateway, loop):
         gateway.wait_log("connection closed", start=start)
 
 
+@only("alone", "Only there does a loop hand messages to another one.")
 @pytest.mark.parametrize("size", [1, 256, 64 << 10], ids=["1B", "256B", "64KiB"])
-def test_a_flood_from_one_loop_to_another_keeps_memory_bounded(sluice, tmp_path, size):
-    gateway = start(sluice, tmp_path)
+def test_a_flood_from_one_loop_to_another_keeps_memory_bounded(gateway, size):
     speaker, *members = [join(gateway, loop) for loop in [0] + [1] * 8]
     stalled = join(gateway, 1)
     before = gateway.memory()
@@ -161,8 +160,8 @@ def test_a_flood_from_one_loop_to_another_keeps_memory_bounded(sluice, tmp_path,
         wire.close()
 
 
-def test_a_flood_of_a_room_does_not_delay_other_connections(sluice, tmp_path):
-    gateway = start(sluice, tmp_path)
+@only("alone", "A message over Redis takes a debug binary a hundred times its share of a turn.")
+def test_a_flood_of_a_room_does_not_delay_other_connections(gateway):
     members = [connect(gateway.address(), "/chat/a") for _ in range(24)]
     neighbours = [connect(gateway.address(), "/echo") for _ in range(4)]
 
@@ -188,8 +187,7 @@ def test_a_flood_of_a_room_does_not_delay_other_connections(sluice, tmp_path):
 
 
 @pytest.mark.alone
-def test_a_room_delivers_messages_after_a_flood(sluice, tmp_path):
-    gateway = start(sluice, tmp_path)
+def test_a_room_delivers_messages_after_a_flood(gateway):
     members = [connect(gateway.address(), "/chat/a") for _ in range(6)]
     with reading(members[2:]), flooding(members[0], frame(BINARY, bytes(32 << 10)) * 32) as sent:
         eventually(lambda: sent() > 64 * MEBIBYTE or gateway.memory() > 1024 * MEBIBYTE, "a flood", within=60)

@@ -1,6 +1,5 @@
 """Rooms for programs: Centrifuge's client protocol, spoken by its own client for Python in both encodings."""
 import asyncio
-import contextlib
 import http.client
 import itertools
 import json
@@ -11,8 +10,8 @@ import centrifuge
 import pytest
 import websockets
 from centrifuge import ClientEventHandler, SubscriptionEventHandler
+from support import configuration
 from support.deadlines import sized
-from support.redis import Redis
 
 CONFIGURATION = """
 loops: 2
@@ -36,31 +35,25 @@ rooms:
 DEADLINE = 20
 
 
-@contextlib.contextmanager
-def running(kind, sluice, directory, text):
-    """A gateway that keeps the rooms itself, or in Redis: clients see no difference."""
-    file = directory / "rooms.yaml"
-    if kind == "alone":
-        file.write_text(text)
-        yield sluice("serve", "--config", file)
-        return
-    with Redis(directory) as redis:
-        file.write_text(text + f"cluster: {redis.url}\n")
-        yield sluice("serve", "--config", file)
+@pytest.fixture
+def start(sluice, tmp_path, broker):
+    def start(text=CONFIGURATION):
+        file = tmp_path / "rooms.yaml"
+        file.write_text(configuration.extended(text, broker()))
+        return sluice("serve", "--config", file)
+
+    return start
 
 
-@pytest.fixture(params=["alone", "redis"])
-def service(request, sluice, tmp_path):
-    with running(request.param, sluice, tmp_path, CONFIGURATION) as one:
-        yield one
+@pytest.fixture
+def service(start):
+    return start()
 
 
-@pytest.fixture(params=["alone", "redis"])
-def pinging(request, sluice, tmp_path):
+@pytest.fixture
+def pinging(start):
     """A gateway whose pings a test waits for."""
-    text = CONFIGURATION.replace("rooms:\n", "rooms:\n  ping-interval: 3s\n  pong-timeout: 2900ms\n", 1)
-    with running(request.param, sluice, tmp_path, text) as one:
-        yield one
+    return start(CONFIGURATION.replace("rooms:\n", "rooms:\n  ping-interval: 3s\n  pong-timeout: 2900ms\n", 1))
 
 
 class Recorder(SubscriptionEventHandler):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from support import documents
+from support import configuration, documents
 from support.browser import Browser, launched, run
 from support.control import Control
 from support.deadlines import Lines
@@ -41,12 +41,12 @@ def centrifuge_js():
 
 
 @pytest.fixture
-def service(sluice, tmp_path):
-    return serve(sluice, tmp_path, "none")
+def serve(sluice, tmp_path, broker):
+    """Starts the gateway of the article, which serves the pages of the test too."""
+    return lambda control: sluice("serve", "--config", write(tmp_path, control, broker()))
 
 
-def serve(sluice, tmp_path, control):
-    """The gateway of the article, which serves the pages of the test too."""
+def write(tmp_path, control, more):
     folder = tmp_path / "pages"
     folder.mkdir()
     official, own = program("js", "new Centrifuge("), program("js", "sluice-chat.js")
@@ -60,11 +60,13 @@ def serve(sluice, tmp_path, control):
     text = program("yaml", "rooms:").replace("127.0.0.1:8080", "127.0.0.1:0")
     pages = f"routes:\n  - name: pages\n    path: /{{path...}}\n    files: {folder}\n"
     file = tmp_path / "rooms.yaml"
-    file.write_text(f"control: {{address: '{control}'}}\n" + text.replace("routes:\n", pages, 1))
-    return sluice("serve", "--config", file)
+    text = f"control: {{address: '{control}'}}\n" + text.replace("routes:\n", pages, 1)
+    file.write_text(configuration.extended(text, more))
+    return file
 
 
-def test_official_clients_and_our_own_have_one_conversation(service, tmp_path):
+def test_official_clients_and_our_own_have_one_conversation(serve, tmp_path):
+    service = serve("none")
     source = tmp_path / "program.py"
     source.write_text(program("python", "SubscriptionEventHandler").replace("127.0.0.1:8080", f"127.0.0.1:{service.port()}"))
     greetings = [f"hello from {name}" for name in ("Python", "centrifuge-js", "sluice-chat.js")]
@@ -93,8 +95,8 @@ def test_official_clients_and_our_own_have_one_conversation(service, tmp_path):
             process.wait()
 
 
-def test_event_source_that_is_cut_misses_nothing(sluice, tmp_path):
-    gateway = serve(sluice, tmp_path, "http://127.0.0.1:0")
+def test_event_source_that_is_cut_misses_nothing(serve, tmp_path):
+    gateway = serve("http://127.0.0.1:0")
     control = Control.of(gateway)
 
     def publish(number):

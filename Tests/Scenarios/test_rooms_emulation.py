@@ -14,15 +14,15 @@ POLICY = {"name": "all", "pattern": "*", "presence": True, "history-size": 10, "
 
 
 @pytest.fixture
-def service(sluice, tmp_path):
-    return RoomService(sluice, tmp_path, {"policies": [POLICY]}, loops=2)
+def service(sluice, tmp_path, broker):
+    return RoomService(sluice, tmp_path, {"policies": [POLICY]}, loops=2, **broker())
 
 
 @pytest.fixture
-def pinging(sluice, tmp_path):
+def pinging(sluice, tmp_path, broker):
     """A gateway whose pings a test waits for."""
     rooms = {"policies": [POLICY], "ping-interval": "3s", "pong-timeout": "2900ms"}
-    return RoomService(sluice, tmp_path, rooms, loops=2)
+    return RoomService(sluice, tmp_path, rooms, loops=2, **broker())
 
 
 class EmulatedMember:

@@ -8,7 +8,6 @@ import pytest
 from centrifuge import Filter
 from support import configuration, documents
 from support.control import Control
-from support.redis import Redis
 from test_rooms import DEADLINE, Cutter, Recorder, both, client, subscribe, value
 from test_rooms_control import KEY, ROOMS as API
 
@@ -18,21 +17,13 @@ POLICIES = [
 ]
 
 
-@pytest.fixture(params=["alone", "redis"])
-def service(request, sluice, tmp_path):
+@pytest.fixture
+def service(sluice, tmp_path, broker):
     rooms = {"policies": POLICIES, "api-keys": API["api-keys"]}
-
-    def start(**more):
-        return sluice("serve", "--config", configuration.write(
-            tmp_path / "sluice.yaml", [configuration.listener("web", "ws://127.0.0.1:0")],
-            [configuration.route("rooms", "rooms", path="/connection/websocket")],
-            control={"address": "http://127.0.0.1:0"}, rooms=rooms, **more))
-
-    if request.param == "alone":
-        yield start()
-        return
-    with Redis(tmp_path) as redis:
-        yield start(cluster=redis.url)
+    return sluice("serve", "--config", configuration.write(
+        tmp_path / "sluice.yaml", [configuration.listener("web", "ws://127.0.0.1:0")],
+        [configuration.route("rooms", "rooms", path="/connection/websocket")],
+        control={"address": "http://127.0.0.1:0"}, rooms=rooms, **broker()))
 
 
 def publisher(service):

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_metrics
 from prometheus_client.parser import text_string_to_metric_families as plain_metrics
 
+from support.brokers import only
 from support.client import Client
 from support.deadlines import eventually, seconds, sized
 from support.room_member import RoomService, delimited, field, varint
@@ -28,10 +29,10 @@ DEADLINE = 20
 
 
 @pytest.fixture
-def serve(sluice, tmp_path):
+def serve(sluice, tmp_path, broker):
     return lambda policy=None, tokens=None, **rooms: RoomService(
         sluice, tmp_path, {"policies": [{**ALL, **(policy or {})}, {**ALL, "name": "others"}], **({"tokens": "main"} if tokens else {}), **rooms},
-        **({"tokens": [{"name": "main", **tokens}]} if tokens else {}))
+        **({"tokens": [{"name": "main", **tokens}]} if tokens else {}), **broker())
 
 
 # -- bytes that are no commands
@@ -105,7 +106,7 @@ def test_every_beginning_of_a_protobuf_command_is_refused_or_taken(shared):
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
-    """One gateway for all tests with malformed bytes."""
+    """One gateway for all tests with malformed bytes, which reach no broker."""
     from support import gateway
     started = []
 
@@ -181,7 +182,7 @@ def test_clients_that_vanish_leave_their_rooms(serve):
 ])
 def test_forged_positions_recover_nothing_that_was_not_missed(serve, position, recovers):
     service = serve()
-    with service.member("a") as speaker, service.member() as one:
+    with service.member() as speaker, service.member() as one:
         epoch = speaker.command(history={"channel": "a"})["history"]["epoch"]
         for number in range(1, 6):
             speaker.command(publish={"channel": "a", "data": number})
@@ -459,6 +460,7 @@ def publish_much(service, room, pieces, size=60_000):
             assert "error" not in speaker.command(publish={"channel": room, "data": [number, "x" * size]})
 
 
+@only("alone", "What waits for a member is the same, whoever keeps the room.")
 @pytest.mark.parametrize("policy", ["disconnect", "drop-oldest", "skip-to-latest"])
 def test_a_member_that_does_not_read_costs_little(serve, policy):
     service = serve({"history-size": 0, "recovery": "off", "slow-readers": policy, "join-leave": False})
@@ -488,6 +490,7 @@ def test_a_slow_member_of_a_room_with_recovery_comes_back_for_what_it_missed(ser
         assert again["recovered"] and [each["offset"] for each in again["publications"]] == list(range(heard[-1] + 1, 251))
 
 
+@only("alone", "What waits for a member is the same, whoever keeps the room.")
 def test_a_stream_that_is_never_read_ends(serve):
     service = serve({"history-size": 0, "recovery": "off", "join-leave": False})
     query = urllib.parse.urlencode({"cf_connect": '{"subs":{"a":{}}}'})
@@ -500,6 +503,7 @@ def test_a_stream_that_is_never_read_ends(serve):
     service.expect_healthy()
 
 
+@only("alone", "A reply is the same, whoever keeps the room.")
 def test_clients_that_recover_much_and_read_nothing_cost_little(serve):
     service = serve({"join-leave": False})
     rooms, clients = 60, 10

@@ -7,6 +7,7 @@ import cent
 import jwt
 import pytest
 
+from support.brokers import only
 from support.gateway import BINARY
 from support.programs import run
 from support.room_member import RoomService, delimited, field
@@ -16,12 +17,12 @@ SECRET = "s" * 40
 
 
 @pytest.fixture
-def serve(sluice, tmp_path):
+def serve(sluice, tmp_path, broker):
     def start(*policies, tokens=None, **rooms):
         named = [{"name": f"p{number}", **policy} for number, policy in enumerate(policies)]
         more = {"tokens": [{"name": "main", "secret": SECRET}]} if tokens else {}
         return RoomService(
-            sluice, tmp_path, {"policies": named, **({"tokens": "main"} if tokens else {}), **rooms}, **more)
+            sluice, tmp_path, {"policies": named, **({"tokens": "main"} if tokens else {}), **rooms}, **more, **broker())
 
     return start
 
@@ -239,13 +240,16 @@ def test_user_is_in_the_personal_room_from_the_beginning(serve):
         assert list(other.command(connect={"token": token(sub="bob", channels=["#bob"])})["connect"]["subs"]) == ["#bob"]
         assert "subs" not in anonymous.command(connect={})["connect"]
         assert anonymous.refused(subscribe={"channel": "#ada"}) == 103
-        one.command(publish={"channel": "#ada", "data": 1})
-        assert one.receive()["push"]["channel"] == "#ada"
+        # Over Redis, the message may come before the reply.
+        one.send('{"id":9,"publish":{"channel":"#ada","data":1}}')
+        received = [one.receive(), one.receive()]
+        assert {"id": 9, "publish": {}} in received and [each["push"]["channel"] for each in received if "push" in each] == ["#ada"]
 
 
 # -- Protobuf
 
 
+@only("alone", "Redis may open the rooms in another order.")
 def test_replies_of_one_protobuf_message_come_in_order_and_delimited(serve):
     service = serve({"pattern": "*"})
     with service.connect(protobuf=True) as one:

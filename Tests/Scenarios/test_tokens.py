@@ -340,12 +340,13 @@ def test_claims_reach_the_upstream(sluice, tmp_path, listener):
 
 # -- plain HTTP
 
-def test_files_and_events_need_a_token_too(sluice, tmp_path):
+def test_files_and_events_need_a_token_too(sluice, tmp_path, broker):
     (tmp_path / "app.js").write_text("console.log(1)")
     auth = {"tokens": "main", "cookie": "session"}
     routes = [{"name": "site", "path": "/site/{path...}", "files": str(tmp_path), "auth": auth},
               configuration.route("page", "page", path="/", auth="main"), configuration.route("events", "room-events", path="/events", auth=auth)]
-    served = Served(sluice, tmp_path, {"secret": SECRET}, routes=routes, rooms={"tokens": "main", "policies": [{"name": "all", "pattern": "*", "subscribe": "users"}]})
+    served = Served(sluice, tmp_path, {"secret": SECRET}, routes=routes, rooms={"tokens": "main", "policies": [{"name": "all", "pattern": "*", "subscribe": "users"}]},
+                    **broker())
 
     def get(path, method="GET", **fields):
         connection = http.client.HTTPConnection(*served.gateway.address(), timeout=seconds(20))

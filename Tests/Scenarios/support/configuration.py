@@ -13,6 +13,11 @@ def write(path, listeners, routes, upstreams=(), **more):
     return path
 
 
+def extended(text, more):
+    """The YAML `text` with further top-level keys."""
+    return text + "".join(f"{key}: {json.dumps(value)}\n" for key, value in more.items())
+
+
 def listener(name, listen, **more):
     return {"name": name, "listen": listen, **{key.replace("_", "-"): value for key, value in more.items()}}
 
