@@ -12,6 +12,8 @@ package final class InProcessNetwork: Sendable {
         var isFrozen = false
         var frozenCallers: [CheckedContinuation<Void, Never>] = []
         var calls: [String] = []
+        var kept: [[UInt8]: KeptValue] = [:]
+        var reached: [@Sendable () -> Void] = []
     }
 
     private let state = Mutex(State())
@@ -50,8 +52,17 @@ package final class InProcessNetwork: Sendable {
     /// Whether the server that connects the nodes cannot be reached.
     package var isAway: Bool {
         get { self.state.withLock { $0.isAway } }
-        set { self.state.withLock { $0.isAway = newValue } }
+        set {
+            let reached = self.state.withLock { state in
+                state.isAway = newValue
+                return newValue ? [] : state.reached
+            }
+            for call in reached { call() }
+        }
     }
+
+    /// Number of values that the server keeps.
+    package var keptCount: Int { self.state.withLock { $0.kept.count } }
 
     /// While frozen, requests for the names of the nodes wait.
     package func setFrozen(_ isFrozen: Bool) {
@@ -67,10 +78,39 @@ package final class InProcessNetwork: Sendable {
     /// Names that were called, in order, also of nodes that are not there.
     package var calls: [String] { self.state.withLock { $0.calls } }
 
+    /// What the server keeps is lost.
+    package func forgetKept() {
+        self.state.withLock { $0.kept = [:] }
+    }
+
     // MARK: For the buses
 
-    fileprivate func serve(_ name: String, _ handler: @escaping @Sendable (ClusterMessage) async -> [UInt8]) {
-        self.state.withLock { $0.handlers[name] = handler }
+    fileprivate func keep(_ values: [KeptValue]) throws(ClusterError) {
+        try self.state.withLock { (state) throws(ClusterError) in
+            guard !state.isAway else { throw .away }
+            for value in values where state.kept[value.key].map({ $0.version < value.version }) ?? true {
+                state.kept[value.key] = value
+            }
+        }
+    }
+
+    fileprivate var kept: [KeptValue] {
+        get throws(ClusterError) {
+            try self.state.withLock { (state) throws(ClusterError) in
+                guard !state.isAway else { throw .away }
+                return Array(state.kept.values)
+            }
+        }
+    }
+
+    fileprivate func serve(
+        _ name: String, reached: @escaping @Sendable () -> Void,
+        _ handler: @escaping @Sendable (ClusterMessage) async -> [UInt8]
+    ) {
+        self.state.withLock { state in
+            state.handlers[name] = handler
+            state.reached.append(reached)
+        }
     }
 
     fileprivate func waitWhileFrozen() async {
@@ -154,7 +194,17 @@ package final class InProcessBus: ClusterBus {
         }
     }
 
-    package func serve(_ handler: @escaping @Sendable (ClusterMessage) async -> [UInt8]) {
-        self.network.serve(self.nodeName, handler)
+    package func keep(
+        _ values: [KeptValue], now: Int64, latest: Int64, limit: Int
+    ) async throws(ClusterError) {
+        try self.network.keep(values)
+    }
+
+    package func kept(limit: Int) async throws(ClusterError) -> [[UInt8]] { try self.network.kept.map(\.bytes) }
+
+    package func serve(
+        reached: @escaping @Sendable () -> Void, _ handler: @escaping @Sendable (ClusterMessage) async -> [UInt8]
+    ) {
+        self.network.serve(self.nodeName, reached: reached, handler)
     }
 }

@@ -26,6 +26,7 @@ final class BusCore {
     }
 
     var handler: (@Sendable (ClusterMessage) async -> [UInt8])?
+    var reached: (@Sendable () -> Void)?
     private let client: RedisClient
     private let settings: RedisBusSettings
     private let registry: NodeRegistry
@@ -164,10 +165,12 @@ final class BusCore {
 
     func list(_ completion: @escaping Completion<[NodeRecord]>) {
         self.client.perform(NodeRegistry.list, keys: self.registry.keys, arguments: []) { result in
-            if case .failure(.server(let refusal)) = result { return completion(.failure(.refused("\(refusal)"))) }
-            guard case .success(let reply) = result, var records = try? NodeRegistry.records(reply) else {
-                return completion(.failure(.away))
+            let reply: RedisValue
+            switch result {
+            case .success(let value): reply = value
+            case .failure(let error): return completion(.failure(Self.failure(error)))
             }
+            guard var records = try? NodeRegistry.records(reply) else { return completion(.failure(.away)) }
             // This node's own record may be late, or another instance's.
             var own = self.record
             own.remainingLease = records.first { $0.instance == own.instance }?.remainingLease ?? .zero
@@ -175,6 +178,30 @@ final class BusCore {
             let index = records.firstIndex { $0.name > own.name } ?? records.count
             records.insert(own, at: index)
             completion(.success(records))
+        }
+    }
+
+    private static func failure(_ error: RedisClientError) -> ClusterError {
+        if case .server(let refusal) = error { .refused("\(refusal)") } else { .away }
+    }
+
+    // MARK: Kept values
+
+    private var keptValues: KeptValues { KeptValues(prefix: self.settings.keyPrefix) }
+
+    func keep(_ arguments: [RedisArgument], _ completion: @escaping Completion<Void>) {
+        self.client.perform(KeptValues.keep, keys: self.keptValues.keys, arguments: arguments) { result in
+            completion(result.map { _ in () }.mapError(Self.failure))
+        }
+    }
+
+    func kept(from cursor: String, _ completion: @escaping Completion<(values: [[UInt8]], next: String)>) {
+        let kept = self.keptValues
+        self.client.perform(kept.scan(from: cursor), key: kept.keys.first) { result in
+            completion(
+                result.mapError(Self.failure).flatMap { reply in
+                    KeptValues.page(reply).map { .success($0) } ?? .failure(.away)
+                })
         }
     }
 
@@ -324,7 +351,10 @@ final class BusCore {
 }
 
 extension BusCore: RedisClientDelegate {
-    func redisBecameReady(_ client: RedisClient) { self.renew() }
+    func redisBecameReady(_ client: RedisClient) {
+        self.renew()
+        self.reached?()
+    }
 
     func redisWentAway(_ client: RedisClient, _ failure: String) {
         self.isRegistered = false

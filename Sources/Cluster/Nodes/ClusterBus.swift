@@ -16,9 +16,22 @@ package protocol ClusterBus: Sendable {
     /// Sends a message to all other nodes. Nodes that cannot be reached at the moment miss it.
     func announce(_ message: [UInt8]) async throws(ClusterError)
 
+    /// Keeps values for all nodes, also for those that start later.
+    /// - Parameters:
+    ///   - now: milliseconds since 1970.
+    ///   - latest: a greater version is never the one that is kept.
+    ///   - limit: number of values from which on no further one is kept.
+    func keep(_ values: [KeptValue], now: Int64, latest: Int64, limit: Int) async throws(ClusterError)
+
+    /// - Returns: the bytes of the values that are kept, some of which may have ended; at most about `limit`.
+    func kept(limit: Int) async throws(ClusterError) -> [[UInt8]]
+
     /// Sets what answers the messages of other nodes. Until then, calls to this node end with their timeout.
-    /// - Parameter handler: returns the answer to a call; what it returns for an announcement is dropped.
-    func serve(_ handler: @escaping @Sendable (ClusterMessage) async -> [UInt8])
+    /// - Parameters:
+    ///   - reached: called each time that the server which connects the nodes is reached.
+    ///   - handler: returns the answer to a call; what it returns for an announcement is dropped.
+    func serve(
+        reached: @escaping @Sendable () -> Void, _ handler: @escaping @Sendable (ClusterMessage) async -> [UInt8])
 }
 
 /// A message of another node.

@@ -77,7 +77,8 @@ package final class RedisBus: ClusterBus {
     ) {
         self.nodeName = settings.nodeName
         let client = RedisClient(
-            address: address, settings: client, scripts: NodeRegistry.scripts, counters: redisCounters, loop: loop)
+            address: address, settings: client, scripts: NodeRegistry.scripts + [KeptValues.keep],
+            counters: redisCounters, loop: loop)
         let core = BusCore(
             client, settings, self.counters, load: load, wallClock: wallClock, observe: observe)
         self.core = LoopIsolated(core, on: loop)
@@ -94,8 +95,14 @@ package final class RedisBus: ClusterBus {
         }
     }
 
-    package func serve(_ handler: @escaping @Sendable (ClusterMessage) async -> [UInt8]) {
-        self.core.execute { $0.handler = handler }
+    package func serve(
+        reached: @escaping @Sendable () -> Void = {},
+        _ handler: @escaping @Sendable (ClusterMessage) async -> [UInt8]
+    ) {
+        self.core.execute { core in
+            core.handler = handler
+            core.reached = reached
+        }
     }
 
     package func nodes() async throws(ClusterError) -> [NodeRecord] {
@@ -120,6 +127,23 @@ package final class RedisBus: ClusterBus {
     package func announce(_ message: [UInt8]) async throws(ClusterError) {
         guard message.count <= BusEnvelope.messageLimit else { throw .tooLarge(limit: BusEnvelope.messageLimit) }
         try await self.ask { core, completion in core.announce(message, completion) }
+    }
+
+    package func keep(
+        _ values: [KeptValue], now: Int64, latest: Int64, limit: Int
+    ) async throws(ClusterError) {
+        let arguments = KeptValues.arguments(values, now: now, latest: latest, limit: limit)
+        try await self.ask { core, completion in core.keep(arguments, completion) }
+    }
+
+    package func kept(limit: Int) async throws(ClusterError) -> [[UInt8]] {
+        var (values, cursor) = ([[UInt8]](), "0")
+        repeat {
+            let page = try await self.ask { [cursor] core, completion in core.kept(from: cursor, completion) }
+            values += page.values
+            cursor = page.next
+        } while cursor != "0" && values.count < limit
+        return values
     }
 
     private func ask<Answer: Sendable>(

@@ -89,6 +89,8 @@ package final class GatewayCluster: Sendable {
         var handlers: [Subject: Handler] = [:]
         /// The nodes at the time of the last answer of the bus.
         var nodes: [NodeRecord] = []
+        /// Whether Redis may lack bans and mutes that this node knows, or this node some that Redis keeps.
+        var mustSynchronize = true
         var task: Task<Void, Never>?
     }
 
@@ -117,7 +119,9 @@ package final class GatewayCluster: Sendable {
             // A node that stood still gets calls that were withdrawn meanwhile: their clients have got 503.
             Task.isCancelled ? [] : rooms.hub.receiveCommands(content)
         }
-        bus.serve { [weak self] message in await self?.answer(message) ?? [] }
+        bus.serve(reached: { [weak self] in self?.synchronizeSoon() }) { [weak self] message in
+            await self?.answer(message) ?? []
+        }
         self.startComparing()
     }
 
@@ -229,8 +233,25 @@ package final class GatewayCluster: Sendable {
 
     /// Nodes that miss it get the change when they compare their restrictions.
     private func announce(_ change: RestrictionChange) async {
+        async let isKept = self.restrictions.keep([change], on: self.bus)
         let content = RestrictionChange.encoded([change])
         try? await self.bus.announce([Subject.restricted.rawValue] + content)
+        if await !isKept { self.state.withLock { $0.mustSynchronize = true } }
+    }
+
+    private func synchronizeSoon() {
+        self.state.withLock { $0.mustSynchronize = true }
+        Task { await self.synchronizeRestrictions() }
+    }
+
+    /// Obeys the bans and mutes that Redis keeps, and keeps there what it lacks, unless both have the same already.
+    private func synchronizeRestrictions() async {
+        let mustSynchronize = self.state.withLock { state in
+            defer { state.mustSynchronize = false }
+            return state.mustSynchronize
+        }
+        guard mustSynchronize, await !self.restrictions.synchronize(with: self.bus) else { return }
+        self.state.withLock { $0.mustSynchronize = true }
     }
 
     /// Gets the bans and mutes that this node does not know from another one.
@@ -262,10 +283,12 @@ package final class GatewayCluster: Sendable {
             var isComplete = false
             while !Task.isCancelled {
                 guard let self else { return }
+                await self.synchronizeRestrictions()
                 let hasAnswer = await self.compareRestrictions()
                 isComplete = isComplete || hasAnswer
                 // A node that starts asks again soon until another node has answered.
-                let pause = isComplete ? interval : min(interval, .seconds(1))
+                let isEarly = !isComplete || self.state.withLock { $0.mustSynchronize }
+                let pause = isEarly ? min(interval, .seconds(1)) : interval
                 guard (try? await Task.sleep(for: pause)) != nil else { return }
             }
         }

@@ -1,3 +1,4 @@
+import Cluster
 import Rooms
 import StreamTransport
 import Synchronization
@@ -31,6 +32,17 @@ package struct RestrictionChange: Sendable, Equatable {
     }
 
     // MARK: Text
+
+    /// Orders the changes of one restriction as `replaces` does, except for their ends.
+    fileprivate static func version(of changedAt: Int64, isLifted: Bool) -> Int64 {
+        max(0, changedAt) &* 2 &+ (isLifted ? 1 : 0)
+    }
+
+    fileprivate var keptValue: KeptValue {
+        KeptValue(
+            key: Array(self.key.utf8), version: Self.version(of: self.changedAt, isLifted: self.isLifted),
+            endsAt: self.endsAt, bytes: Self.encoded([self]))
+    }
 
     fileprivate var key: String { "\(self.entry.kind.rawValue) \(self.entry.room ?? "") \(self.entry.user)" }
 
@@ -157,6 +169,8 @@ package struct RestrictionReplica: Sendable {
 final class SharedRestrictions: Sendable {
     /// Bytes of one answer, from which on no further change is added.
     private static let answerBytes = 256 << 10
+    /// Changes that Redis is asked to keep in one step.
+    private static let keptTogether = 100
 
     private let rooms: RoomOperations
     private let replica = Mutex(RestrictionReplica())
@@ -225,6 +239,39 @@ final class SharedRestrictions: Sendable {
                 _ = await self.rooms.unsubscribeFromAll(selection)
             }
         }
+    }
+
+    // MARK: What Redis keeps
+
+    /// - Returns: `false` if Redis did not keep all.
+    func keep(_ changes: [RestrictionChange], on bus: any ClusterBus) async -> Bool {
+        let now = Self.now
+        let latest = now + RestrictionReplica.clockTolerance
+        var rest = changes[...]
+        while !rest.isEmpty {
+            let values = rest.prefix(Self.keptTogether).map(\.keptValue)
+            rest = rest.dropFirst(Self.keptTogether)
+            do {
+                try await bus.keep(
+                    values, now: now, latest: RestrictionChange.version(of: latest, isLifted: true),
+                    limit: Moderation.limit)
+            } catch {
+                return false
+            }
+        }
+        return true
+    }
+
+    /// Obeys what Redis keeps, and keeps there what it lacks, because it was away, or lost its data.
+    /// - Returns: `false` if Redis did not answer.
+    func synchronize(with bus: any ClusterBus) async -> Bool {
+        guard let kept = try? await bus.kept(limit: Moderation.limit) else { return false }
+        let changes = kept.flatMap { RestrictionChange.decoded($0)?.changes ?? [] }
+        await self.apply(changes)
+        let stored = Dictionary(changes.map { ($0.entry, $0) }) { $1 }
+        // Where both have a change, and they differ, the one in Redis was not accepted.
+        let missing = self.replica.withLock { $0.all }.filter { stored[$0.entry] != $0 }
+        return await self.keep(missing, on: bus)
     }
 
     // MARK: Comparing

@@ -207,6 +207,68 @@ struct RedisBusTests {
         await second.stop()
     }
 
+    // MARK: Kept values
+
+    private func value(_ key: String, _ version: Int64, _ text: String, endsAt: Int64 = 1000) -> KeptValue {
+        KeptValue(key: Array(key.utf8), version: version, endsAt: endsAt, bytes: Array(text.utf8))
+    }
+
+    private func texts(_ bus: RedisBus, limit: Int = 1000) async throws -> [String] {
+        try await bus.kept(limit: limit).map { String(decoding: $0, as: UTF8.self) }.sorted()
+    }
+
+    @Test func valueWithTheGreatestVersionIsKept() async throws {
+        let nodes = try Nodes(try RedisProcess())
+        let bus = await nodes.registered("node")
+        func keep(_ values: KeptValue..., now: Int64 = 0, latest: Int64 = 100) async throws {
+            try await bus.keep(values, now: now, latest: latest, limit: 2)
+        }
+        try await keep(self.value("a", 2, "second"), self.value("a", 1, "first"), self.value("b", 1, "b  1\n"))
+        #expect(try await self.texts(bus) == ["b  1\n", "second"])
+        try await keep(self.value("a", 2, "later", endsAt: 2000), self.value("b", 1, "earlier", endsAt: 500))
+        #expect(try await self.texts(bus) == ["b  1\n", "later"])
+        // A third one is too many, until another ends.
+        try await keep(self.value("c", 1, "third"))
+        #expect(try await self.texts(bus) == ["b  1\n", "later"])
+        try await keep(self.value("c", 1, "third", endsAt: .max), self.value("d", 1, "ended"), now: 1000)
+        #expect(try await self.texts(bus) == ["later", "third"])
+        // A version of a clock that is ahead gives way.
+        try await keep(self.value("a", 3, "present", endsAt: 2000), now: 1000, latest: 1)
+        #expect(try await self.texts(bus) == ["present", "third"])
+        await bus.stop()
+    }
+
+    @Test func allPagesOfValuesAreRead() async throws {
+        let nodes = try Nodes(try RedisProcess())
+        let bus = await nodes.registered("node")
+        let texts = (0..<2000).map { "value \($0) \(String(repeating: "x", count: 100))" }
+        for part in stride(from: 0, to: 2000, by: 100) {
+            let values = texts[part..<part + 100].map { self.value($0, 1, $0) }
+            try await bus.keep(values, now: 0, latest: 100, limit: 10_000)
+        }
+        #expect(Set(try await self.texts(bus, limit: 10_000)) == Set(texts))
+        #expect(try await self.texts(bus, limit: 600).count < 2000)
+        await bus.stop()
+    }
+
+    @Test func valuesThatAreNoneAreLeftOut() async throws {
+        let server = try RedisProcess()
+        let nodes = try Nodes(server)
+        let bus = await nodes.registered("node")
+        let harness = try RedisClientHarness(server.address, on: TransportTestbed(.sockets))
+        harness.act { harness.client.start() }
+        try #require(harness.run { harness.client.isReady })
+        harness.act {
+            harness.perform("HSET", "sluice:{nodes}:kept", "a", "1 1000 kept", "b", "", "c", "1", "d", "1 2")
+        }
+        while try await self.texts(bus).isEmpty {}
+        #expect(try await self.texts(bus) == ["kept"])
+        // Nothing is known of the others: they are replaced.
+        try await bus.keep([self.value("d", 1, "new")], now: 0, latest: 100, limit: 10)
+        #expect(try await self.texts(bus) == ["kept", "new"])
+        await bus.stop()
+    }
+
     @Test func nameOfALiveNodeIsRefused() async throws {
         let nodes = try Nodes(try RedisProcess())
         let first = await nodes.registered("node")

@@ -68,6 +68,41 @@ struct ClusterRestrictionTests {
         }
     }
 
+    // MARK: Kept by the server that connects the nodes
+
+    private static func names(_ gateway: LoopbackGateway) -> [String] {
+        gateway.gateway.rooms.restrictions.map { "\($0.entry.kind.rawValue) \($0.entry.user)" }
+    }
+
+    @Test func nodeThatStartsWithoutOthersObeysWhatTheyLeft() async throws {
+        let network = InProcessNetwork()
+        try await LoopbackGateway.run(Self.configuration, bus: network.bus("a")) { a in
+            for (path, user) in [("ban", "ada"), ("mute", "bob"), ("ban", "eve"), ("unban", "eve")] {
+                let reply = try await a.post("/v1/rooms/kept%3Aa:\(path)", #"{"user":"\#(user)"}"#)
+                #expect(reply.status < 300)
+            }
+        }
+        network.remove("a")
+        try await LoopbackGateway.run(Self.configuration, bus: network.bus("b")) { b in
+            try await b.wait { Self.names(b) == ["ban ada", "mute bob"] }
+        }
+    }
+
+    @Test func changesAreKeptWhenTheServerIsReachedAgain() async throws {
+        try await LoopbackCluster.run(["a"], Self.configuration) { cluster in
+            let (a, network) = (try cluster.node("a"), cluster.network)
+            _ = try await a.post("/v1/rooms/kept%3Aa:ban", #"{"user":"ada"}"#)
+            #expect(network.keptCount == 1)
+            network.isAway = true
+            network.forgetKept()
+            #expect(try await a.post("/v1/rooms/kept%3Aa:mute", #"{"user":"bob"}"#).status == 200)
+            // What the node knows holds.
+            #expect(Self.names(a) == ["ban ada", "mute bob"] && network.keptCount == 0)
+            network.isAway = false
+            try await a.wait { network.keptCount == 2 }
+        }
+    }
+
     // MARK: Changes
 
     private let entry = Moderation.Entry(kind: .ban, user: "ada", room: "a")
