@@ -76,5 +76,9 @@ def test_bans_hold_while_redis_is_away_and_it_gets_them_when_it_is_back(start, r
 
 
 def test_bans_that_are_over_are_not_in_redis(start, redis):
-    Control.of(start("a")).post("/v1/rooms/talk:ban", {"user": "ada", "durationMs": 1000}).expect(200)
+    control = Control.of(start("a"))
+    control.post("/v1/rooms/talk:ban", {"user": "ada"}).expect(200)
+    assert 0 < int(redis.command("PTTL", "sluice:{nodes}:kept")) <= 3_600_000
+    # The later change holds, although it ends earlier.
+    control.post("/v1/rooms/talk:ban", {"user": "ada", "durationMs": 1000}).expect(200)
     eventually(lambda: redis.command("KEYS", "sluice:{nodes}:kept*") == "", "no kept values")

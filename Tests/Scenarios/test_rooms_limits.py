@@ -122,7 +122,9 @@ def test_names_have_as_many_bytes_as_allowed(serve):
         with websocket.Wire.connect(service.gateway.address()) as wire:
             wire.send(websocket.request("/chat/" + "x" * 11))
             assert websocket.parse_head(wire.receive_head()).status == 414
-    assert service.names() == ["x" * 10]
+        assert service.names() == ["x" * 10]
+    assert service.metric("sluice_room_errors_total", code=107) == 1
+    eventually(lambda: service.metric("sluice_connections_ended_total", cause="refused-request") == 1, "the refused request")
 
 
 def test_a_client_enters_as_often_as_allowed_where_others_hear_of_it(serve):
