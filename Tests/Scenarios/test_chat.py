@@ -8,7 +8,7 @@ import pytest
 from support import configuration
 from support.brokers import only
 from support.deadlines import eventually, seconds, sized
-from support.websocket import BINARY, TEXT, Reset, Wire, connect, frame
+from support.websocket import BINARY, PING, PONG, TEXT, Reset, Wire, connect, frame
 
 MEBIBYTE = 1 << 20
 
@@ -40,8 +40,18 @@ def gateway(sluice, tmp_path, broker):
     return sluice("serve", "--config", file)
 
 
+def enter(gateway, path):
+    """A member, which is in its room when the gateway reads from it."""
+    member = connect(gateway.address(0), path)
+    member.write(PING, b"")
+    # Messages of the room may come before.
+    while member.read().opcode != PONG:
+        pass
+    return member
+
+
 def test_a_message_reaches_the_other_members_of_its_room_only(gateway):
-    ann, bob, eve = [connect(gateway.address(0), path) for path in ("/chat/a", "/chat/a", "/chat/b")]
+    ann, bob, eve = [enter(gateway, path) for path in ("/chat/a", "/chat/a", "/chat/b")]
     ann.text("hello")
     bob.expect_text("hello")
     bob.binary(b"\x00\x01")
@@ -53,7 +63,7 @@ def test_a_message_reaches_the_other_members_of_its_room_only(gateway):
 
 
 def test_a_raw_stream_exchanges_lines_with_the_room(gateway):
-    web = connect(gateway.address(0), "/chat/lobby")
+    web = enter(gateway, "/chat/lobby")
     raw = Wire.connect(gateway.address(1))
     raw.send(b"from the ra")
     raw.send(b"w side\r\nand one more\n")
@@ -196,7 +206,7 @@ def test_a_room_delivers_messages_after_a_flood(gateway):
         members[0].finish_sending()
         # The gateway ends the connection when it has read the whole flood; until then it could disconnect a slow new member.
         members[0].receive_all()
-    one, two = (connect(gateway.address(), "/chat/a") for _ in range(2))
+    one, two = (enter(gateway, "/chat/a") for _ in range(2))
     with reading(members[1:]):
         one.text("still here")
         # Messages of the flood may still arrive first.

@@ -11,7 +11,7 @@ import cent
 import pytest
 
 from support import configuration
-from support.brokers import only
+from support.brokers import await_redis, only
 from support.client import Client
 from support.control import Control
 from support.deadlines import Lines, eventually, seconds
@@ -37,11 +37,14 @@ def serve(sluice, tmp_path, broker):
         return configuration.write(
             tmp_path / "sluice.yaml", [configuration.listener("web", "ws://127.0.0.1:0")],
             [configuration.route("rooms", "rooms", path="/rooms")], control={"address": "http://127.0.0.1:0"}, rooms=rooms,
-            **cluster)
+            loops=2, **cluster)
 
     def start(rooms=ROOMS):
         gateway = sluice("serve", "--config", write(rooms))
-        return gateway, Control.of(gateway)
+        control = Control.of(gateway)
+        if cluster:
+            await_redis(control, 2)
+        return gateway, control
 
     start.write = write
     start.cluster = cluster

@@ -7,6 +7,7 @@ import cent
 import pytest
 from centrifuge import Filter
 from support import configuration, documents
+from support.brokers import await_redis
 from support.control import Control
 from test_rooms import DEADLINE, Cutter, Recorder, both, client, subscribe, value
 from test_rooms_control import KEY, ROOMS as API
@@ -20,10 +21,14 @@ POLICIES = [
 @pytest.fixture
 def service(sluice, tmp_path, broker):
     rooms = {"policies": POLICIES, "api-keys": API["api-keys"]}
-    return sluice("serve", "--config", configuration.write(
+    cluster = broker()
+    gateway = sluice("serve", "--config", configuration.write(
         tmp_path / "sluice.yaml", [configuration.listener("web", "ws://127.0.0.1:0")],
         [configuration.route("rooms", "rooms", path="/connection/websocket")],
-        control={"address": "http://127.0.0.1:0"}, rooms=rooms, **broker()))
+        control={"address": "http://127.0.0.1:0"}, rooms=rooms, loops=2, **cluster))
+    if cluster:
+        await_redis(Control.of(gateway), 2)
+    return gateway
 
 
 def publisher(service):

@@ -377,6 +377,7 @@ def test_a_client_that_connects_again_and_again_publishes_no_more_than_its_rate(
 def test_a_client_without_a_protocol_that_connects_again_and_again_is_read_as_fast_as_it_may_publish(serve):
     service = serve({"publication-rate": 5})
     with connect(service.gateway.address(), "/chat/a") as other:
+        eventually(lambda: service.metric("sluice_room_members") == 1, "it is in the room")
         start = time.monotonic()
         for number in range(12):
             with connect(service.gateway.address(), "/chat/a") as speaker:

@@ -8,6 +8,7 @@ import jwt
 import pytest
 
 from support.brokers import only
+from support.deadlines import eventually
 from support.gateway import BINARY
 from support.programs import run
 from support.room_member import RoomService, delimited, field
@@ -113,7 +114,7 @@ def test_client_that_rejects_losses_is_refused_where_it_cannot_recover(serve):
         epoch = one.command(history={"channel": "s:a"})["history"]["epoch"]
         # Bit 0 of flag offers short names of rooms, bit 1 rejects losses.
         assert one.refused(subscribe=recovering("s:a", 1, epoch, flag=3)) == 112
-        assert other.command(presence_stats={"channel": "s:a"})["presence_stats"]["num_clients"] == 1
+        eventually(lambda: other.command(presence_stats={"channel": "s:a"})["presence_stats"]["num_clients"] == 1, "one client")
         assert one.command(subscribe=recovering("s:a", 5, epoch, flag=3))["subscribe"]["recovered"]
         published(one, "s:a", 1)
 

@@ -6,6 +6,7 @@ import socket
 import urllib.request
 
 from . import configuration, websocket
+from .brokers import await_redis
 from .control import Control
 from .deadlines import eventually, seconds
 from .websocket import BINARY, CLOSE, TEXT
@@ -23,6 +24,7 @@ class RoomService:
         """`listener`, `route` (of programs) and `chat` are more keys of theirs."""
         self.file = folder / "sluice.yaml"
         self.rooms = rooms
+        more = {"loops": 2, **more}
         configuration.write(
             self.file, [configuration.listener("web", "ws://127.0.0.1:0", **(listener or {}))], [
                 configuration.route("programs", "rooms", path=PATH, **(route or {})),
@@ -31,6 +33,8 @@ class RoomService:
             control={"address": "http://127.0.0.1:0"}, rooms=rooms, **more)
         self.gateway = sluice("serve", "--config", self.file, "--log-format", "json")
         self.control = Control.of(self.gateway)
+        if "cluster" in more:
+            await_redis(self.control, more["loops"])
         self.memory = self.gateway.memory()
 
     def connect(self, protobuf=False, **more):
