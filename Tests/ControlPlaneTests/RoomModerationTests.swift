@@ -1,4 +1,5 @@
 import ControlAPI
+import GatewayCore
 import GatewayTestSupport
 import Testing
 
@@ -60,6 +61,18 @@ struct RoomModerationTests {
             let metrics = try await gateway.get("/metrics").text
             #expect(metrics.contains(#"sluice_room_disconnects_total{code="4001"} 1"#))
             #expect(metrics.contains(#"sluice_room_disconnects_total{code="3503"} 1"#))
+        }
+    }
+
+    @Test func restrictionsAreLimitedInNumber() async throws {
+        try await RoomProbe.run { gateway in
+            for number in 0..<Moderation.limit {
+                _ = gateway.gateway.rooms.restrict(.ban, user: "\(number)", in: nil, for: .seconds(3600))
+            }
+            let refused = try await gateway.post("/v1/rooms/kept%3Aa:ban", #"{"user":"one too many"}"#)
+            #expect(refused.problem == "429 too-many-restrictions")
+            #expect(try await gateway.post("/v1/users/7:unban").status == 204)
+            #expect(gateway.gateway.rooms.restrict(.ban, user: "one more", in: nil, for: .seconds(1)))
         }
     }
 

@@ -53,6 +53,14 @@ struct FossilDeltaTests {
         #expect(text.hasPrefix("g\nG@0,3:catO@J,") && text.hasSuffix(";"))
     }
 
+    @Test(arguments: [(0, true), (1, false)])
+    func contentAboveTheLimitHasNoDelta(_ more: Int, hasDelta: Bool) {
+        let small = [UInt8](repeating: 65, count: 1000)
+        let large = [UInt8](repeating: 65, count: FossilDelta.sizeLimit + more)
+        #expect((Self.make(small, large) != nil) == hasDelta)
+        #expect((Self.make(large, small) != nil) == hasDelta)
+    }
+
     @Test func contentWithoutAShorterDeltaHasNone() {
         let text = Array("a message of some length".utf8)
         #expect(Self.make([], text) == nil)

@@ -10,7 +10,7 @@ import pytest
 from support import configuration, documents
 from support.browser import Browser, launched, run
 from support.control import Control
-from support.deadlines import Lines
+from support.deadlines import Lines, eventually
 
 ARTICLE = documents.ARTICLES / "Rooms.md"
 
@@ -112,6 +112,8 @@ def test_event_source_that_is_cut_misses_nothing(serve, tmp_path):
             page = await browser.open(f"http://127.0.0.1:{gateway.port()}/events.html")
             # `events` is the constant of the page's program.
             await page.until("events.readyState === EventSource.OPEN")
+            # Over Redis, the response begins before the room is entered.
+            await asyncio.to_thread(eventually, lambda: control.get("/v1/rooms/talk%3Alobby").json.get("members") == 1, "a member")
             for number in (0, 3):
                 await asyncio.to_thread(publish, number)
                 await page.until(f"heard.includes('message {number}')")

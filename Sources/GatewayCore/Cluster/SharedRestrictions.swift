@@ -269,8 +269,9 @@ final class SharedRestrictions: Sendable {
         let changes = kept.flatMap { RestrictionChange.decoded($0)?.changes ?? [] }
         await self.apply(changes)
         let stored = Dictionary(changes.map { ($0.entry, $0) }) { $1 }
+        let now = Self.now
         // Where both have a change, and they differ, the one in Redis was not accepted.
-        let missing = self.replica.withLock { $0.all }.filter { stored[$0.entry] != $0 }
+        let missing = self.replica.withLock { $0.all }.filter { $0.endsAt > now && stored[$0.entry] != $0 }
         return await self.keep(missing, on: bus)
     }
 

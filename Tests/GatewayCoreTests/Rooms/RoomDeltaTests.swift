@@ -166,4 +166,19 @@ struct RoomDeltaTests {
         #expect(try Self.heard(other).contents.suffix(9) == contents.suffix(9))
         chat.scene.finish()
     }
+
+    /// A client may come back as often as it likes.
+    @Test func recoveredPublicationsAboveAMebibyteAreWhole() throws {
+        let chat = try ChatScene(loops: 1, policies: Self.policies(", history-size: 50, recovery: stream"))
+        let speaker = try chat.client(on: 0, "/rooms")
+        speaker.send(1, #"{"id":1,"connect":{}}"#)
+        let contents = (0..<30).map { "[\($0),\"\(String(repeating: "x", count: 60_000))\"]" }
+        Self.publish(contents, by: speaker, in: chat, apart: true)
+        let back = try Self.enter(chat, on: 0, #","delta":"fossil","recover":true,"offset":0,"epoch":"""#)
+        let heard = try Self.heard(back)
+        #expect(heard.contents == contents)
+        // The first one is whole, too.
+        #expect(heard.deltas == (1 << 20) / 60_006 - 1)
+        chat.scene.finish()
+    }
 }
