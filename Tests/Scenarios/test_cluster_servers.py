@@ -7,7 +7,7 @@ import pytest
 from support.documents import ARTICLES
 from support.programs import free_port, run
 from support.redis import Redis, Sentinel
-from test_cluster import CONFIGURATION, Client, eventually, published
+from test_cluster import CONFIGURATION, Client, eventually, published, rest
 
 
 def started(sluice, directory, name, redis):
@@ -52,6 +52,8 @@ def test_redis_user_with_the_documented_rights_is_enough(sluice, tmp_path):
         address = f'redis: "redis://127.0.0.1:{port}", user: sluice, password: PASSWORD'
         nodes = [started(sluice, tmp_path, name, address) for name in ("a", "b")]
         asyncio.run(converse(*nodes, ["kept:x"]))
+        rest(nodes[0], "/v1/users/ada:ban", "POST", {})
+        assert redis.command("HLEN", "sluice:{nodes}:kept") == "1"
         assert redis.command("ACL", "LOG") == ""
 
 
@@ -157,6 +159,8 @@ def test_rooms_are_spread_over_a_redis_cluster_and_follow_slots_that_move(sluice
     nodes = [started(sluice, tmp_path, name, redis) for name in ("a", "b")]
     rooms = [f"kept:{number}" for number in range(12)]
     asyncio.run(converse(*nodes, rooms))
+    rest(nodes[0], "/v1/users/ada:ban", "POST", {})
+    assert run("redis-cli", "-c", "-p", ports[0], "HLEN", "sluice:{nodes}:kept").stdout.strip() == "1"
     identifiers = [run("redis-cli", "-p", port, "cluster", "myid").stdout.strip() for port in ports]
 
     async def moving():

@@ -246,6 +246,7 @@ def test_commands_list_moderate_and_publish(serve):
     assert "neither connected" in client.run("users", "ada").failed(66)
 
 
+@only("alone", "The stream ends with the gateway, whoever keeps the room.")
 def test_following_ends_when_the_gateway_stops(serve):
     gateway, control = serve()
     tail = Client(control.url).start("tail", "kept:a", "--json")
