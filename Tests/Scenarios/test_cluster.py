@@ -31,7 +31,7 @@ rooms:
     - {name: members, pattern: "members:*", history-size: 10, recovery: stream, presence: true}
     - {name: open, pattern: "*", publish: everyone}
 """
-DEADLINE = 20
+DEADLINE = 60
 
 
 @pytest.fixture

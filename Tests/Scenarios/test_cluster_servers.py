@@ -136,25 +136,36 @@ def test_append_only_file_that_begins_between_the_starts_of_two_nodes_interrupts
         asyncio.run(run())
 
 
+def cluster_server(directory, port):
+    """A server that may become part of a Redis Cluster."""
+    return Redis(
+        directory, "--port", port, "--cluster-enabled", "yes", "--appendonly", "yes", "--appenddirname", f"file-{port}",
+        "--cluster-port", free_port(), "--cluster-config-file", f"nodes-{port}.conf", "--cluster-node-timeout", "2000",
+        name=f"node-{port}")
+
+
 @pytest.fixture
 def redis_cluster(tmp_path):
-    """Ports of three primaries that share the slots."""
+    """Three primaries that share the slots, by their ports."""
     with contextlib.ExitStack() as stack:
-        ports = []
-        for number in range(3):
+        servers = {}
+        for _ in range(3):
             port = free_port()
-            ports.append(port)
-            stack.enter_context(Redis(
-                tmp_path, "--port", port, "--cluster-enabled", "yes", "--appendonly", "yes", "--appenddirname", f"file-{number}",
-                "--cluster-port", free_port(), "--cluster-config-file",
-                f"nodes-{number}.conf", "--cluster-node-timeout", "2000", name=f"node-{number}"))
-        made = run("redis-cli", "--cluster", "create", *(f"127.0.0.1:{port}" for port in ports), "--cluster-yes")
+            servers[port] = stack.enter_context(cluster_server(tmp_path, port))
+        made = run("redis-cli", "--cluster", "create", *(f"127.0.0.1:{port}" for port in servers), "--cluster-yes")
         assert made.returncode == 0, made.stdout + made.stderr
-        yield ports
+        yield servers
+
+
+def primary_of(room, ports):
+    """The port of the server that has the slot of a room with the percent-encoded name."""
+    return next(
+        port for port in ports
+        if run("redis-cli", "-p", port, "exists", f"sluice:room:{{{room}}}").stdout.strip() == "0")
 
 
 def test_rooms_are_spread_over_a_redis_cluster_and_follow_slots_that_move(sluice, tmp_path, redis_cluster):
-    ports = redis_cluster
+    ports = list(redis_cluster)
     redis = f'redis: "redis+cluster://127.0.0.1:{ports[0]},127.0.0.1:{ports[1]}"'
     nodes = [started(sluice, tmp_path, name, redis) for name in ("a", "b")]
     rooms = [f"kept:{number}" for number in range(12)]
@@ -187,7 +198,8 @@ def test_rooms_are_spread_over_a_redis_cluster_and_follow_slots_that_move(sluice
 
 
 def test_publications_reach_members_while_the_slot_of_their_room_migrates(sluice, tmp_path, redis_cluster):
-    redis = f'redis: "redis+cluster://127.0.0.1:{redis_cluster[0]}"'
+    ports = list(redis_cluster)
+    redis = f'redis: "redis+cluster://127.0.0.1:{ports[0]}"'
     nodes = [started(sluice, tmp_path, name, redis) for name in ("a", "b")]
 
     def command(port, *words):
@@ -195,10 +207,9 @@ def test_publications_reach_members_while_the_slot_of_their_room_migrates(sluice
         assert done.returncode == 0 and not done.stdout.startswith("ERR"), (words, done.stdout, done.stderr)
         return done.stdout.split()
 
-    slot = command(redis_cluster[0], "cluster", "keyslot", "sluice:room:{kept%3Ax}")[0]
-    source = next(port for port in redis_cluster if run(
-        "redis-cli", "-p", port, "exists", "sluice:room:{kept%3Ax}").stdout.strip() == "0")
-    target = next(port for port in redis_cluster if port != source)
+    slot = command(ports[0], "cluster", "keyslot", "sluice:room:{kept%3Ax}")[0]
+    source = primary_of("kept%3Ax", ports)
+    target = next(port for port in ports if port != source)
     identifiers = {port: command(port, "cluster", "myid")[0] for port in (source, target)}
 
     def move(*keys):
@@ -238,3 +249,70 @@ def test_publications_reach_members_while_the_slot_of_their_room_migrates(sluice
             assert [publication["data"] for publication in history["publications"]] == [1, 2, 3, 4, 5]
 
     asyncio.run(conversation())
+
+
+def test_replica_takes_over_the_rooms_of_a_primary_that_was_killed(sluice, tmp_path, redis_cluster):
+    """What the other servers have goes on where it was."""
+    ports = list(redis_cluster)
+    owners = {f"kept:{number}": primary_of(f"kept%3A{number}", ports) for number in range(12)}
+    killed = owners["kept:0"]
+    moved = {room for room, port in owners.items() if port == killed}
+    identifier = run("redis-cli", "-p", killed, "cluster", "myid").stdout.strip()
+    with cluster_server(tmp_path, free_port()) as replica:
+        port = replica.options[1]
+        added = run(
+            "redis-cli", "--cluster", "add-node", f"127.0.0.1:{port}", f"127.0.0.1:{killed}", "--cluster-slave",
+            "--cluster-master-id", identifier)
+        assert added.returncode == 0, added.stdout + added.stderr
+
+        async def replicated():
+            words = (redis_cluster[killed].command("INFO", "replication"), replica.command("INFO", "replication"))
+            offsets = [re.search(r"(?:master|slave)_repl_offset:(\d+)", text).group(1) for text in words]
+            return "master_link_status:up" in words[1] and offsets[0] == offsets[1]
+
+        redis = f'redis: "redis+cluster://127.0.0.1:{killed},127.0.0.1:{next(one for one in ports if one != killed)}"'
+        nodes = [started(sluice, tmp_path, name, redis) for name in ("a", "b")]
+
+        async def conversation():
+            async with Client(nodes[0]) as ann, Client(nodes[1]) as bob:
+                positions = {room: await bob.subscribe(room) for room in owners}
+                for room in owners:
+                    assert "publish" in await ann.publish(room, "before")
+                    assert (await bob.push("pub"))["data"] == "before"
+                await eventually(replicated)
+                redis_cluster[killed].kill()
+                acknowledged = {room: ["before"] for room in owners}
+                number = 0
+
+                async def accepted():
+                    nonlocal number
+                    for room in owners:
+                        number += 1
+                        reply = await ann.publish(room, number)
+                        if "publish" in reply:
+                            acknowledged[room].append(number)
+                        else:
+                            assert reply["error"]["code"] == 100, reply
+                    return all(acknowledged[room][-1] != "before" for room in moved)
+
+                async def interrupted():
+                    await bob.command("presence", {"channel": "kept:0"})
+                    ended = {push["channel"] for push in bob.pushes if "unsubscribe" in push}
+                    assert ended <= moved
+                    return ended == moved
+
+                await eventually(accepted)
+                assert "role:master" in replica.command("INFO", "replication")
+                await eventually(interrupted)
+                for room in moved:
+                    assert (await bob.subscribe(room))["epoch"] != positions[room]["epoch"]
+                for room in owners:
+                    await published(ann, room, "last")
+                    while (await bob.push("pub"))["data"] != "last":
+                        pass
+                    history = (await bob.command("history", {"channel": room, "limit": 1000}))["history"]
+                    kept = [publication["data"] for publication in history["publications"]]
+                    assert set(acknowledged[room]) <= set(kept) and len(set(kept)) == len(kept), room
+                    assert (history["epoch"] == positions[room]["epoch"]) == (room not in moved)
+
+        asyncio.run(conversation())
