@@ -1,7 +1,12 @@
-"""Gateways of a cluster killed at random, under clients that check every message."""
+"""Gateways of a cluster killed at random, under clients that check every message.
+
+`SLUICE_CLUSTER_PROOF=3000x300` chooses the numbers of clients and seconds.
+"""
 import asyncio
+import os
 import resource
 
+import pytest
 from support.cluster_load import Load
 from support.deadlines import sized
 from support.redis import Redis
@@ -21,8 +26,11 @@ rooms:
 """
 
 
+CLIENTS, SECONDS = map(int, os.environ.get("SLUICE_CLUSTER_PROOF", sized("150x12", "3000x3600")).split("x"))
+
+
+@pytest.mark.timeout(SECONDS + 300)
 def test_nothing_is_lost_doubled_or_out_of_order_while_nodes_are_killed_at_random(sluice, tmp_path):
-    clients, seconds = sized((150, 12), (3000, 3600))
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     with Redis(tmp_path) as redis:
         def start(index):
@@ -35,10 +43,11 @@ def test_nothing_is_lost_doubled_or_out_of_order_while_nodes_are_killed_at_rando
             return start(index)
 
         nodes = [start(index) for index in range(3)]
-        load = Load(nodes, restart, clients=clients, rooms=max(3, clients // 50), rate=100)
-        asyncio.run(load.run(seconds, between=(1, 4)))
+        load = Load(nodes, restart, clients=CLIENTS, rooms=max(3, CLIENTS // 50), rate=100)
+        asyncio.run(load.run(SECONDS, between=(1, 4)))
         recoveries = sum(client.recoveries for client in load.clients)
-        print(f"{load.kills} kills, {recoveries} recoveries, {load.published} published, "
-              f"{len(load.acknowledged)} acknowledged, {load.deliveries} deliveries")
+        print(f"{CLIENTS} clients, {load.kills} kills, {load.connections} connections, {recoveries} recoveries, "
+              f"{load.published} published, {len(load.acknowledged)} acknowledged, {load.deliveries} deliveries, "
+              f"{len(load.complaints)} violations")
         assert not load.complaints
         assert load.kills >= 2 and recoveries > 10 and len(load.acknowledged) > 100

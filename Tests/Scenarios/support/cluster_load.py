@@ -29,6 +29,7 @@ class Client:
             try:
                 uri = f"ws://127.0.0.1:{node.port()}/connection/websocket"
                 async with websockets.connect(uri, open_timeout=10, max_size=1 << 24, compression=None) as self.socket:
+                    self.load.connections += 1
                     await self.enter()
                     pause = 0.05
                     await self.read()
@@ -117,7 +118,7 @@ class Load:
         self.rooms = [f"kept:{number}" for number in range(rooms)]
         self.clients = [Client(self, number, self.rooms[number % rooms]) for number in range(clients)]
         self.acknowledged = set()
-        self.published = self.deliveries = self.kills = 0
+        self.published = self.deliveries = self.kills = self.connections = 0
         self.complaints = []
         self.is_over = False
         self.down = set()
