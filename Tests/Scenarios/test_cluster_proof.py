@@ -4,6 +4,7 @@
 """
 import asyncio
 import os
+import random
 import resource
 
 import pytest
@@ -29,10 +30,12 @@ rooms:
 CLIENTS, SECONDS = map(int, os.environ.get("SLUICE_CLUSTER_PROOF", sized("150x12", "3000x3600")).split("x"))
 
 
-@pytest.mark.timeout(SECONDS + 300)
-def test_nothing_is_lost_doubled_or_out_of_order_while_nodes_are_killed_at_random(sluice, tmp_path):
+@pytest.fixture
+def load(sluice, tmp_path):
+    """Makes a load on three nodes with this Redis."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
-    with Redis(tmp_path) as redis:
+
+    def make(redis, clients, rate):
         def start(index):
             file = tmp_path / f"{index}.yaml"
             file.write_text(CONFIGURATION.replace("REDIS", redis.url).replace("NAME", f"node-{index}"))
@@ -43,11 +46,49 @@ def test_nothing_is_lost_doubled_or_out_of_order_while_nodes_are_killed_at_rando
             return start(index)
 
         nodes = [start(index) for index in range(3)]
-        load = Load(nodes, restart, clients=CLIENTS, rooms=max(3, CLIENTS // 50), rate=100)
-        asyncio.run(load.run(SECONDS, between=(1, 4)))
-        recoveries = sum(client.recoveries for client in load.clients)
-        print(f"{CLIENTS} clients, {load.kills} kills, {load.connections} connections, {recoveries} recoveries, "
-              f"{load.published} published, {len(load.acknowledged)} acknowledged, {load.deliveries} deliveries, "
-              f"{len(load.complaints)} violations")
-        assert not load.complaints
-        assert load.kills >= 2 and recoveries > 10 and len(load.acknowledged) > 100
+        return Load(nodes, restart, clients=clients, rooms=max(3, clients // 50), rate=rate)
+
+    return make
+
+
+def judge(load, acknowledged):
+    recoveries = sum(client.recoveries for client in load.clients)
+    print(f"{len(load.clients)} clients, {load.kills} kills, {load.connections} connections, {recoveries} recoveries, "
+          f"{load.published} published, {len(load.acknowledged)} acknowledged, {load.deliveries} deliveries, "
+          f"{len(load.complaints)} violations")
+    assert not load.complaints
+    assert load.kills > 0 and recoveries > 10 and len(load.acknowledged) > acknowledged
+
+
+@pytest.mark.timeout(SECONDS + 300)
+def test_nothing_is_lost_doubled_or_out_of_order_while_nodes_are_killed_at_random(load, tmp_path):
+    with Redis(tmp_path) as redis:
+        one = load(redis, CLIENTS, rate=100)
+        asyncio.run(one.run(SECONDS, between=(1, 4)))
+        judge(one, acknowledged=100)
+
+
+async def disturb(redis):
+    """Pauses Redis, ends its connections, or kills it and starts it again with all that it had."""
+    match random.randrange(5):
+        case 0:
+            await asyncio.to_thread(redis.command, "CLIENT", "KILL", "TYPE", random.choice(["normal", "pubsub"]))
+        case 1:
+            await asyncio.to_thread(redis.command, "CLIENT", "PAUSE", random.randrange(100, 3000), "WRITE")
+        case 2:
+            redis.pause()
+            # Nodes wait 5 seconds for a reply.
+            await asyncio.sleep(random.choice([0.5, 6]))
+            redis.resume()
+        case 3:
+            redis.kill()
+            await asyncio.sleep(random.uniform(0, 1))
+            await asyncio.to_thread(redis.start)
+    await asyncio.sleep(random.uniform(0.2, 2))
+
+
+def test_nothing_is_lost_doubled_or_out_of_order_while_redis_fails_too(load, tmp_path):
+    with Redis(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as redis:
+        one = load(redis, clients=100, rate=40)
+        asyncio.run(one.run(sized(15, 120), between=(1, 6), disturb=lambda: disturb(redis)))
+        judge(one, acknowledged=10)

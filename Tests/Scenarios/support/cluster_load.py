@@ -74,8 +74,11 @@ class Client:
                     await self.pushed(message["push"])
                 elif message.get("id") == self.subscription:
                     await self.subscribed(message)
-                elif "publish" in message and message["id"] in self.pending:
-                    self.load.acknowledged.add(self.pending.pop(message["id"]))
+                elif message.get("id") in self.pending:
+                    data = self.pending.pop(message["id"])
+                    # A publication that was refused may be stored.
+                    if "publish" in message:
+                        self.load.acknowledged.add(data)
 
     async def subscribed(self, reply):
         if "error" in reply:
@@ -130,12 +133,17 @@ class Load:
         self.complaints.append(text)
         print("VIOLATION:", text, flush=True)
 
-    async def run(self, seconds, between):
-        """between: shortest and longest time between two kills."""
+    async def run(self, seconds, between, disturb=None):
+        """
+        between: shortest and longest time between two kills.
+        disturb: does what else may happen, once, and undoes what clients could not live with; it is called again and again.
+        """
         tasks = [asyncio.create_task(client.run()) for client in self.clients]
         chaos = asyncio.create_task(self.kill(between))
         publishing = asyncio.create_task(self.publish())
-        await asyncio.sleep(seconds)
+        end = asyncio.get_running_loop().time() + seconds
+        while (rest := end - asyncio.get_running_loop().time()) > 0:
+            await (asyncio.sleep(rest) if disturb is None else disturb())
         for task in (chaos, publishing):
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
