@@ -33,10 +33,16 @@ final class RedisRun {
 
     private func checkFile() {
         guard let report = self.fileIsIncomplete.take() else { return }
-        // A server that refuses to tell is not asked again.
-        self.client.perform(RedisCommand("CONFIG", .text("GET"), .text("appendfsync")), key: nil) { result in
-            guard let value = try? result.get().map().first?.value.text() else { return }
-            if value != "always" { report() }
+        let command = RedisCommand("CONFIG", .text("GET"), .text("appendfsync"))
+        self.client.perform(command, key: nil) { [weak self] result in
+            switch result {
+            case .success(let reply):
+                guard let value = try? reply.map().first?.value.text() else { return }
+                if value != "always" { report() }
+            // A server that refuses to tell is not asked again.
+            case .failure(.server): break
+            case .failure(.notSent), .failure(.uncertain): self?.fileIsIncomplete = report
+            }
         }
     }
 

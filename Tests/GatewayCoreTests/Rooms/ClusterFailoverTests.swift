@@ -200,6 +200,18 @@ struct ClusterFailoverTests {
         scene.finish()
     }
 
+    @Test func settingsAreAskedForAgainIfTheAnswerIsLost() throws {
+        let scene = try ClusterScene(
+            loops: [1], clients: 1, rooms: [Self.room], options: ClusterScene.Options(warns: true))
+        scene.redis.appendFsync = "everysec"
+        scene.redis.cutsAtNextConfig = true
+        scene.redis.beginAppendOnlyFile()
+        #expect(try scene.gather())
+        scene.pass(.seconds(10))
+        #expect(scene.redis.counts["config"] == 2 && scene.warnings.count == 1)
+        scene.finish()
+    }
+
     @Test(arguments: [(true, false), (false, true)])
     func serverWithoutADurableFileIsNotAskedForItsSettings(_ hasAppendOnlyFile: Bool, _ isDurable: Bool) throws {
         let scene = try ClusterScene(

@@ -137,6 +137,9 @@ final class ModelRedis {
     /// What it tells of its append-only file; `nil` if the user may not ask.
     var appendFsync: String?
 
+    /// Whether the connection of the next question for its settings ends without an answer.
+    var cutsAtNextConfig = false
+
     /// Begins an append-only file.
     func beginAppendOnlyFile() {
         self.store.isDurable = true
@@ -302,6 +305,11 @@ final class ModelRedis {
         case "INFO": return .blob(self.info)
         case "CONFIG":
             self.count("config")
+            if self.cutsAtNextConfig {
+                self.cutsAtNextConfig = false
+                self.cut(connection)
+                return nil
+            }
             return self.appendFsync.map { .map([("appendfsync", .blob($0))]) } ?? .error("NOPERM")
         case "PING": return .simple("PONG")
         case "PEXPIRE":
