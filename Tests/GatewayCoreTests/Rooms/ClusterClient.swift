@@ -1,4 +1,5 @@
 import Foundation
+import Rooms
 import TestSupport
 
 /// One user's program: connects to some node, subscribes again to what it has lost, and notes what it receives and whether
@@ -22,6 +23,8 @@ final class ClusterClient {
 
     let name: Int
     private let rooms: [String]
+    /// Of the rooms; `off` for rooms without a history.
+    private let recovery: RoomPolicy.Recovery
     /// Named by a field of the request.
     var user: String?
     private var peer: RawWebSocketPeer?
@@ -56,10 +59,11 @@ final class ClusterClient {
     /// - Parameter positions: that the program has from an earlier run.
     init(
         name: Int, rooms: [String], positions: [String: (epoch: String, offset: Int)] = [:],
-        redis: ModelRedis
+        recovery: RoomPolicy.Recovery = .stream, redis: ModelRedis
     ) {
         self.name = name
         self.rooms = rooms
+        self.recovery = recovery
         self.positions = positions
         self.redis = redis
     }
@@ -87,10 +91,11 @@ final class ClusterClient {
         return self.wanted?(room, own.epoch).isDisjoint(with: missing) ?? missing.isEmpty
     }
 
-    /// Whether the first publication that the program misses was removed: if it was the oldest of the history, that cannot
-    /// be told from its being dropped.
-    private func lacksNext(after offset: Int, in room: String) -> Bool {
-        self.redis.removedOffsets(of: room).contains(offset + 1)
+    /// Whether the first publication that the program misses was dropped, or removed: if it was the oldest of the history,
+    /// that cannot be told from its being dropped.
+    private func lacksNext(after own: (epoch: String, offset: Int), in room: String) -> Bool {
+        self.redis.removedOffsets(of: room).contains(own.offset + 1)
+            || self.redis.mayHaveDropped((own.epoch, own.offset + 1), of: room)
     }
 
     private func complain(_ text: String) { self.complaints.append("client \(self.name): \(text)") }
@@ -259,16 +264,14 @@ final class ClusterClient {
         let own = self.positions[room]
         guard result["recovered"] as? Bool == true else {
             self.count("unrecovered")
-            if let own, own.epoch == epoch, own.offset <= offset,
-                own.offset == offset || !self.lacksNext(after: own.offset, in: room)
-            {
-                self.complain("\(room) at \(own) is not recovered: \(result)")
+            if self.mustRecover(from: own, to: (epoch, offset), in: room) {
+                self.complain("\(room) at \(own.map { "\($0)" } ?? "no position") is not recovered: \(result)")
             }
             if !publications.isEmpty { self.complain("\(room) has publications but is not recovered: \(result)") }
-            self.positions[room] = (epoch, offset)
-            self.restarts[room, default: []].append(self.received[room]?.count ?? 0)
-            return
+            return self.restart(room, at: (epoch, offset))
         }
+        if self.recovery == .off { self.complain("\(room) is recovered without a history: \(result)") }
+        if self.recovery == .cache { return self.joinedCache(room, (epoch, offset), publications, after: own) }
         if let own, own.epoch != epoch, own.offset > 0 {
             self.complain("\(room) is recovered from \(own) to another epoch: \(result)")
         }
@@ -287,7 +290,64 @@ final class ClusterClient {
         for publication in publications { self.note(publication, in: room) }
     }
 
+    /// What is received from here on must be complete.
+    private func restart(_ room: String, at position: (epoch: String, offset: Int)) {
+        self.positions[room] = position
+        self.restarts[room, default: []].append(self.received[room]?.count ?? 0)
+    }
+
+    /// Whether a node whose newest publication has this position must recover a program.
+    private func mustRecover(
+        from own: (epoch: String, offset: Int)?, to newest: (epoch: String, offset: Int), in room: String
+    ) -> Bool {
+        let hasSame = own.map { $0 == newest } ?? false
+        switch self.recovery {
+        case .off: return false
+        case .stream:
+            guard let own, own.epoch == newest.epoch, own.offset <= newest.offset else { return false }
+            return hasSame || !self.lacksNext(after: own, in: room)
+        case .cache:
+            guard newest.offset > 0 else { return false }
+            return hasSame || !self.lacksNext(after: (newest.epoch, newest.offset - 1), in: room)
+        }
+    }
+
+    /// The program got the newest publication alone, or has it.
+    private func joinedCache(
+        _ room: String, _ position: (epoch: String, offset: Int), _ publications: [[String: Any]],
+        after own: (epoch: String, offset: Int)?
+    ) {
+        self.count("cached")
+        guard let newest = publications.first?["offset"] as? Int,
+            let number = (publications[0]["data"] as? [String: Any])?["n"] as? Int
+        else {
+            let hasNewest = own.map { own in
+                own.epoch == position.epoch && self.skips(to: position.offset + 1, after: own, in: room)
+            }
+            if self.wanted == nil, hasNewest != true {
+                self.complain("\(room) is recovered at \(position) without a publication")
+            }
+            return self.restart(room, at: position)
+        }
+        if publications.count > 1 { self.complain("\(room) has \(publications.count) publications of a cache") }
+        if let own, own.epoch == position.epoch, newest <= own.offset {
+            self.complain("\(room) at \(own) has the older \(newest)")
+        }
+        self.restart(room, at: (position.epoch, newest))
+        self.received[room, default: []].append(
+            Received(epoch: position.epoch, offset: newest, number: number))
+    }
+
+    /// Of a room without a history.
+    private func noteUnkept(_ publication: [String: Any], in room: String) {
+        guard publication["offset"] == nil, let number = (publication["data"] as? [String: Any])?["n"] as? Int else {
+            return self.complain("publication with an offset, or without data: \(publication)")
+        }
+        self.received[room, default: []].append(Received(epoch: "", offset: 0, number: number))
+    }
+
     private func note(_ publication: [String: Any], in room: String) {
+        if self.recovery == .off { return self.noteUnkept(publication, in: room) }
         guard let offset = publication["offset"] as? Int, let own = self.positions[room],
             let number = (publication["data"] as? [String: Any])?["n"] as? Int
         else { return self.complain("publication without offset or data: \(publication)") }

@@ -10,6 +10,29 @@ final class ClusterLoad {
     private static let rooms = ["a", "b"]
     private static let actions = 80
 
+    /// What the rooms keep.
+    private enum Kind: Equatable {
+        /// More than is ever published.
+        case all
+        /// Few publications, or for a short time.
+        case few
+        /// Few publications, of which clients that come back get the newest.
+        case cache
+        /// Nothing. Nodes may go on without Redis.
+        case nothing
+
+        init(seed: UInt64) {
+            // Even seeds have a client with a filter.
+            switch (seed % 8, seed / 8 % 2) {
+            case (5, 0), (6, 1): self = .few
+            case (5, 1), (6, 0): self = .cache
+            case (7, _): self = .nothing
+            default: self = .all
+            }
+        }
+    }
+
+    private let kind: Kind
     private let scene: ClusterScene
     private let control = ClusterOperator()
     private var generator: SeededGenerator
@@ -26,15 +49,36 @@ final class ClusterLoad {
         self.scene = try ClusterScene(
             loops: loops, clients: Int.random(in: 4...7, using: &generator), rooms: Self.rooms,
             plainMembers: (0..<Int.random(in: 2...3, using: &generator)).map { Self.rooms[$0 % Self.rooms.count] },
-            // Nodes read histories in parts of about ten publications.
-            options: ClusterScene.Options(
-                historyPage: seed.isMultiple(of: 3) ? 4000 : nil, isRedisCluster: seed % 25 == 24),
-            seed: generator.next())
+            options: Self.options(seed: seed, nodes: loops.count), seed: generator.next())
+        self.kind = Kind(seed: seed)
         self.generator = generator
         // Operators' publications have tags.
         if seed.isMultiple(of: 2) {
             self.scene.clients.last?.wanted = { [unowned self] in self.odd(in: $0, epoch: $1) }
         }
+    }
+
+    private static func options(seed: UInt64, nodes: Int) -> ClusterScene.Options {
+        // Nodes read histories in parts of about ten publications.
+        var options = ClusterScene.Options(
+            historyPage: seed.isMultiple(of: 3) ? 4000 : nil, isRedisCluster: seed % 25 == 24)
+        var generator = SeededGenerator(seed: seed)
+        let size: Int
+        switch Kind(seed: seed) {
+        case .all: return options
+        case .few, .cache:
+            size = Int.random(in: 1...12, using: &generator)
+            if Bool.random(using: &generator) {
+                options.historyTime = "\(Int.random(in: 1...9, using: &generator))s"
+            }
+            if Kind(seed: seed) == .cache { options.recovery = .cache }
+        case .nothing:
+            size = 0
+            options.recovery = .off
+            options.deliversAlone = Bool.random(using: &generator)
+        }
+        options.historySizes = Array(repeating: size, count: nodes)
+        return options
     }
 
     private var clients: [ClusterClient] { self.scene.clients }
@@ -58,8 +102,12 @@ final class ClusterLoad {
         try self.gather()
         self.repeatRequests()
         try self.publishLast()
-        try self.judgeRemovals()
-        self.judge()
+        if self.kind == .nothing {
+            self.judgeUnkept()
+        } else {
+            try self.judgeRemovals()
+            self.judge()
+        }
         self.finish()
     }
 
@@ -249,11 +297,13 @@ final class ClusterLoad {
 
     private func judge() {
         let lost = Self.numbers(self.redis.lost)
+        self.count(self.kind == .cache ? "cache loads" : self.kind == .few ? "few loads" : "all loads")
         self.judgeStorage(lost)
         self.judgeRequests(lost)
         for room in Self.rooms { self.judgeOrder(room) }
         // A node that read the room between a removal and the return of an older state had not what was removed.
-        let missing = lost.union(Self.numbers(self.redis.everRemoved))
+        // The same holds for what Redis has dropped.
+        let missing = lost.union(Self.numbers(self.redis.everRemoved)).union(Self.numbers(self.redis.trimmed))
         for member in self.scene.plainMembers {
             let channel = ModelRedis.channel(of: member.room)
             let order = self.redis.everStored.filter { $0.channel == channel }.compactMap { stored in
@@ -287,7 +337,7 @@ final class ClusterLoad {
     private func judgeStorage(_ lost: Set<Int>) {
         let stored = self.redis.everStored.compactMap { Self.number(in: $0.envelope) }
         let kept = Self.numbers(self.redis.store.kept)
-        let removed = Self.numbers(self.redis.removed)
+        let removed = Self.numbers(self.redis.removed).union(Self.numbers(self.redis.trimmed))
         let twice = Dictionary(stored.map { ($0, 1) }, uniquingKeysWith: +).filter {
             $0.value > 1 && !lost.contains($0.key)
         }
@@ -358,11 +408,45 @@ final class ClusterLoad {
                         "client \(client.name) in \(room) got \(publication), others \(number)")
                 }
                 if publication.epoch == stream.epoch, kept[publication.offset] != publication.number,
-                    kept[publication.offset] != nil || !removed.contains(publication.offset)
+                    kept[publication.offset] != nil
+                        || !removed.contains(publication.offset) && !self.wasDropped(publication, in: room)
                 {
                     let other = kept[publication.offset] ?? 0
                     self.complaints.append("client \(client.name) in \(room) got \(publication), Redis has \(other)")
                 }
+            }
+        }
+    }
+
+    /// Whether the room's stream had the publication, and may have dropped it.
+    private func wasDropped(_ publication: ClusterClient.Received, in room: String) -> Bool {
+        let channel = ModelRedis.channel(of: room)
+        return self.redis.mayHaveDropped((publication.epoch, publication.offset), of: room)
+            && self.redis.everStored.contains {
+                $0.channel == channel && $0.offset == publication.offset
+                    && Self.number(in: $0.envelope) == publication.number
+            }
+    }
+
+    /// Clients got what a client published once at most. An operator's publication that was repeated may reach a client
+    /// on two nodes, or by a node that was alone and by Redis.
+    private func judgeUnkept() {
+        self.count(self.scene.deliversAlone ? "alone loads" : "unkept loads")
+        let repeatable = Set(self.control.requests.map(\.number))
+        for client in self.clients {
+            for (room, received) in client.received {
+                let counts = Dictionary(received.map { ($0.number, 1) }, uniquingKeysWith: +)
+                let twice = counts.filter { $0.value > 1 && !repeatable.contains($0.key) }.keys.sorted()
+                if !twice.isEmpty { self.complaints.append("client \(client.name) in \(room) got twice: \(twice)") }
+                if let last = counts.keys.max(), last > self.published {
+                    self.complaints.append("client \(client.name) in \(room) got \(last), which nobody sent")
+                }
+            }
+        }
+        for member in self.scene.plainMembers {
+            for stay in member.stays {
+                let own = stay.sent.intersection(stay.received)
+                if !own.isEmpty { self.complaints.append("plain member \(member.name) got its own \(own.sorted())") }
             }
         }
     }

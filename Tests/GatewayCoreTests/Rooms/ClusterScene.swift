@@ -2,6 +2,7 @@ import Cluster
 import GatewayCore
 import GatewayTestSupport
 import RedisEngine
+import Rooms
 import SimulatedNetwork
 import StreamTransport
 import Synchronization
@@ -37,6 +38,7 @@ final class ClusterScene {
         var presenceLimit: Int?
         /// `history-time` of all nodes.
         var historyTime = "1d"
+        var recovery = RoomPolicy.Recovery.stream
         /// Whether a Redis with an append-only file starts again with all that it acknowledged.
         var isDurable = true
         /// Whether nodes ask for Redis' settings.
@@ -73,7 +75,7 @@ final class ClusterScene {
         self.settings = settings.map { "  \($0)" }.joined(separator: "\n")
         self.options = options
         self.clients = (0..<clients).map { name in
-            ClusterClient(name: name, rooms: rooms, redis: redis)
+            ClusterClient(name: name, rooms: rooms, recovery: options.recovery, redis: redis)
         }
         self.plainMembers = plainMembers.enumerated().map { ClusterPlainMember(name: "\($0)", room: $1) }
         for index in loops.indices { self.nodes.append(try self.makeNode(index)) }
@@ -99,7 +101,7 @@ final class ClusterScene {
                   publish: everyone
                   history-size: \(size)
                   history-time: \(self.options.historyTime)
-                  recovery: stream
+                  recovery: \(self.options.recovery)
                   presence: true
                   tag-filters: true
                   join-leave: true
@@ -127,6 +129,9 @@ final class ClusterScene {
             loops: self.loops[index], cluster: cluster
         ) { count in words.withLock { words in (0..<count).map { _ in words.next() } } }
     }
+
+    /// Whether rooms that keep no history go on without Redis.
+    var deliversAlone: Bool { self.options.deliversAlone }
 
     /// Warnings of all nodes.
     var warnings: [String] { self.heard.texts.withLock(\.self) }
@@ -159,7 +164,8 @@ final class ClusterScene {
     /// What a program gets that comes back to a node with these positions, one room after another.
     func recover(_ positions: [String: (epoch: String, offset: Int)], from node: Int) throws -> ClusterClient {
         let client = ClusterClient(
-            name: 100 + node, rooms: positions.keys.sorted(), positions: positions, redis: self.redis)
+            name: 100 + node, rooms: positions.keys.sorted(), positions: positions, recovery: self.options.recovery,
+            redis: self.redis)
         try self.connect(client, to: node)
         for _ in 0..<20 where !client.isInAllRooms {
             self.pass(.milliseconds(10))

@@ -64,6 +64,8 @@ final class ModelRedis {
     private(set) var lost: Set<String> = []
     /// Failures by name, and subscriptions.
     private(set) var counts: [String: Int] = [:]
+    /// Entries that streams dropped as the policy says.
+    private(set) var trimmed: Set<String> = []
     /// Entries that were removed, and did not come back with an older state.
     private(set) var removed: Set<String> = []
     /// Entries that were removed, those that came back with an older state among them.
@@ -105,6 +107,24 @@ final class ModelRedis {
 
     func listedCount(in room: String) -> Int {
         self.store.listedCount("\(Self.channel(of: room)):presence", now: self.now)
+    }
+
+    /// Whether the room's stream may have dropped the publication with this position, as its policy says.
+    func mayHaveDropped(_ position: (epoch: String, offset: Int), of room: String) -> Bool {
+        guard !self.trimmed.isEmpty || self.hasExpiredEntries else { return false }
+        let channel = Self.channel(of: room)
+        let kept = self.store.offsets(
+            of: "\(channel):stream", meta: "\(channel):meta", epoch: position.epoch, now: self.now + 1)
+        // Nodes do not know yet that Redis has gone back.
+        guard let kept else { return true }
+        return !kept.contains(position.offset)
+    }
+
+    /// They are removed when the next script is executed.
+    private var hasExpiredEntries: Bool {
+        var later = self.store
+        later.expire(self.now + 1)
+        return later.entryCount < self.store.entryCount
     }
 
     func removedOffsets(of room: String) -> Set<Int> { self.removedOffsets[Self.channel(of: room)] ?? [] }
@@ -313,6 +333,7 @@ final class ModelRedis {
             return self.appendFsync.map { .map([("appendfsync", .blob($0))]) } ?? .error("NOPERM")
         case "PING": return .simple("PONG")
         case "PEXPIRE":
+            self.expire(self.now)
             return .integer(self.store.extend(words[1], by: Int(words[2]) ?? 0, now: self.now) ? 1 : 0)
         case "ZREM": return .integer(self.store.removeClient(words[2], user: words[1]) ? 1 : 0)
         default:
@@ -377,6 +398,7 @@ final class ModelRedis {
         let keyCount = Int(words[2]) ?? 0
         let (keys, arguments) = (Array(words[3..<(3 + keyCount)]), Array(words[(3 + keyCount)...]))
         let now = self.now
+        self.expire(now)
         let before = self.store
         guard let outcome = self.store.run(digest, keys: keys, arguments, now: now) else {
             self.complaints.append("the model does not know the script \(digest)")
@@ -395,10 +417,24 @@ final class ModelRedis {
         return nil
     }
 
+    private func expire(_ now: Int) {
+        let before = self.store
+        self.store.expire(now)
+        guard before.entryCount > self.store.entryCount else { return }
+        self.trimmed.formUnion(before.kept.subtracting(self.store.kept))
+    }
+
     /// Notes the entries that a script took from the streams.
     private func noteMissing(_ before: ModelRedisStore, isRemoval: Bool, _ keys: [String]) {
         let missing = before.kept.subtracting(self.store.kept)
-        guard isRemoval, let stream = before.stream(meta: keys[0], keys[1]) else { return self.lost.formUnion(missing) }
+        guard isRemoval, let stream = before.stream(meta: keys[0], keys[1]) else {
+            // Offsets go on where a stream was trimmed.
+            if self.store.newestOffset(keys[1]) > before.newestOffset(keys[1]) {
+                self.trimmed.formUnion(missing)
+                return self.count("trimmed")
+            }
+            return self.lost.formUnion(missing)
+        }
         self.removed.formUnion(missing)
         self.everRemoved.formUnion(missing)
         let offsets = stream.entries.filter { missing.contains($0.envelope) }.map(\.offset)

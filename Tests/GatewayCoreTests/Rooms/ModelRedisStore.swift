@@ -122,7 +122,18 @@ struct ModelRedisStore {
         }
     }
 
-    private mutating func expire(_ now: Int) {
+    /// Offsets of the stream's entries that last beyond `now`; `nil` if its epoch is another one, or will be with the next
+    /// script because it belongs to another run of the server.
+    func offsets(of stream: String, meta: String, epoch: String, now: Int) -> [Int]? {
+        guard let meta = self.metas[meta], meta.epoch == epoch, meta.run == self.runOfStreams else { return nil }
+        guard let stream = self.streams[stream], stream.expiry.map({ $0 > now }) ?? true else { return [] }
+        return stream.entries.map(\.offset)
+    }
+
+    func newestOffset(_ stream: String) -> Int { self.streams[stream]?.entries.last?.offset ?? 0 }
+
+    /// Removes what has expired.
+    mutating func expire(_ now: Int) {
         func isOver(_ expiry: Int?) -> Bool { expiry.map { $0 <= now } ?? false }
         self.metas = self.metas.filter { !isOver($0.value.expiry) }
         self.streams = self.streams.filter { !isOver($0.value.expiry) }
@@ -252,7 +263,6 @@ struct ModelRedisStore {
 
     /// The meta key lasts longer, if it is there.
     mutating func extend(_ key: String, by milliseconds: Int, now: Int) -> Bool {
-        self.expire(now)
         guard let expiry = self.metas[key]?.expiry, expiry < now + milliseconds else { return false }
         self.metas[key]?.expiry = now + milliseconds
         return true
