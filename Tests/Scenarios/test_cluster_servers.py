@@ -4,6 +4,7 @@ import contextlib
 import re
 
 import pytest
+from support import deadlines
 from support.documents import ARTICLES
 from support.programs import free_port, run
 from support.redis import Redis, Sentinel
@@ -154,6 +155,11 @@ def redis_cluster(tmp_path):
             servers[port] = stack.enter_context(cluster_server(tmp_path, port))
         made = run("redis-cli", "--cluster", "create", *(f"127.0.0.1:{port}" for port in servers), "--cluster-yes")
         assert made.returncode == 0, made.stdout + made.stderr
+
+        def know_all_slots():
+            return all("cluster_state:ok" in server.command("CLUSTER", "INFO") for server in servers.values())
+
+        deadlines.eventually(know_all_slots, "servers that execute commands", within=60)
         yield servers
 
 
