@@ -10,7 +10,7 @@ from support.configuration import listener as listening, upstream
 from support.configured import Configured
 from support.connect import connect
 from support.programs import free_port
-from support.proxies import PASSWORD, USER, Microsocks, Tinyproxy
+from support.proxies import PASSWORD, USER, Microsocks, SecureTinyproxy, Tinyproxy
 from support.websocket import Listener, Wire, parse_head
 
 
@@ -69,6 +69,66 @@ def test_a_target_with_tls_is_verified_behind_the_proxy(proxy, bridge, authority
             near.send(b"secret")
             assert peer.receive(6) == b"secret"
             peer.close()
+
+
+@pytest.fixture(scope="module", params=["open", "asks"])
+def secure_proxy(request, tmp_path_factory, server_certificate):
+    one = SecureTinyproxy(tmp_path_factory.mktemp("proxy"), server_certificate, request.param == "asks")
+    yield one
+    one.end()
+
+
+def test_a_proxy_is_reached_by_tls(secure_proxy, bridge, listener, echo, authority):
+    roots = {"SSL_CERT_FILE": str(authority.certificate)}
+    gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--proxy", secure_proxy.url, environment=roots)
+    with Wire.connect(gateway.address()) as near:
+        far = listener.accept()
+        near.send(b"there")
+        assert far.receive(5) == b"there"
+        far.send(b"and back")
+        assert near.receive(8) == b"and back"
+        near.finish_sending()
+        far.close()
+    web = bridge("ws://127.0.0.1:0", echo, "--proxy", secure_proxy.url, environment=roots)
+    with websocket.connect(web.address(), "/") as client:
+        client.text("hello")
+        client.expect_text("hello")
+    answer = connect("--proxy", secure_proxy.url, "--one", echo, text="hello\n", environment=roots)
+    assert answer == (0, b"hello\n", "")
+
+
+def test_a_target_with_tls_is_verified_behind_a_proxy_with_tls(secure_proxy, bridge, authority, server_certificate):
+    with Listener(tls=authority.server_context(server_certificate)) as far:
+        gateway = bridge("tcp://127.0.0.1:0", far.url("tls"), "--ca", authority.certificate, "--server-name", "localhost",
+                         "--proxy", secure_proxy.url, environment={"SSL_CERT_FILE": str(authority.certificate)})
+        with Wire.connect(gateway.address()) as near:
+            peer = far.accept()
+            near.send(b"secret")
+            assert peer.receive(6) == b"secret"
+            peer.close()
+
+
+def test_a_configured_upstream_has_a_proxy_with_tls(secure_proxy, sluice, tmp_path, authority, listener):
+    (tmp_path / "password").write_text(PASSWORD + "\n")
+    proxy = {"url": f"https://127.0.0.1:{secure_proxy.port}", "user": USER, "password-file": str(tmp_path / "password")}
+    one = Configured(
+        sluice, tmp_path, [listening("raw", "tcp://127.0.0.1:0", route="raw")], [{"name": "raw", "target": "far"}],
+        upstreams=[upstream("far", listener.url("tcp"), proxy=proxy)],
+        environment={"SSL_CERT_FILE": str(authority.certificate)})
+    with Wire.connect(one.gateway.address()) as near:
+        far = listener.accept()
+        far.send(b"hello")
+        assert near.receive(5) == b"hello"
+        far.close()
+
+
+def test_a_proxy_whose_certificate_is_unknown_gets_no_connection(secure_proxy, bridge, listener, echo):
+    gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--proxy", secure_proxy.url)
+    Wire.expect_refusal(gateway.address(), within=20)
+    line = gateway.wait_log("connection closed")
+    assert "reason=upstream/connecting/" in line and f"127.0.0.1:{secure_proxy.port}" in line and "certificate" in line
+    code, _, errors = connect("--proxy", secure_proxy.url, echo)
+    assert code == 69 and "certificate" in errors and "proxy" in errors
 
 
 def test_connect_uses_a_proxy(proxy, echo):

@@ -1,9 +1,13 @@
-"""The URL loading system with Kerberos (MIT's krb5kdc) and NTLM against Apache's httpd with mod_auth_gssapi."""
+"""The URL loading system with Kerberos (MIT's krb5kdc) and NTLM against Apache's httpd with mod_auth_gssapi, and squid."""
+
+import threading
 
 import pytest
+from websockets.sync.server import serve
 
 from support.kerberos import PASSWORD, REALM, USER, AuthenticatingApache, Realm
 from support.loading import load, load_one, socket
+from support.proxies import Squid
 from support.tickets import BoundRoom
 
 
@@ -108,3 +112,75 @@ def test_a_wrong_password_is_refused_by_the_server(realm, server):
                    variables=realm.variables(), fails=True)
     asked = [event for event in got.events if event.startswith("challenge NTLM")]
     assert len(asked) == 3 and got.code in (-999, -1012)
+
+
+def test_a_missing_plug_in_for_ntlm_is_named_with_its_package(realm, server, tmp_path):
+    (tmp_path / "mechanisms").touch()
+    got = load_one(f"{server.base}/ntlm/file", "--user", f"DOMAIN\\{USER}:{PASSWORD}", "--only", "NTLM", fails=True,
+                   variables=realm.variables() | {"GSS_MECH_CONFIG": str(tmp_path / "mechanisms")})
+    assert got.code == -1013 and "NTLM" in got.error["text"] and "install the package gss-ntlmssp" in got.error["text"]
+
+
+@pytest.fixture(scope="module")
+def proxy(realm):
+    one = Squid(realm)
+    yield one
+    one.end()
+
+
+TICKETS = [("--tickets",), ("--ticket-host", "localhost")]
+
+
+@pytest.mark.parametrize("options", TICKETS)
+def test_a_proxy_that_forwards_gets_a_ticket(realm, proxy, nginx, options):
+    before = len(proxy.users("GET", 0))
+    got = load(f"{nginx.base}/file", "--times", 2, "--proxy", proxy.url, *options, variables=realm.sign_in())
+    assert [one.status for one in got] == [200, 200]
+    assert all(one["proxied"] for report in got for one in report.transactions)
+    # The token of the connection's first request is sent again only if the proxy asks for it.
+    requests = proxy.users("GET", before + 3)[before:]
+    assert requests[0][0] == 407 and [user for status, user in requests if status == 200] == [f"{USER}@{REALM}"] * 2
+
+
+@pytest.mark.parametrize("options", TICKETS)
+def test_a_proxy_that_tunnels_gets_a_ticket(realm, proxy, secure_nginx, authority, options):
+    before = len(proxy.users("CONNECT", 0))
+    got = load_one(f"{secure_nginx.base}/file", "--proxy", proxy.url, *options, authority=authority, variables=realm.sign_in())
+    assert got.status == 200 and all(one["proxied"] for one in got.transactions)
+    assert [user for status, user in proxy.users("CONNECT", before + 2)[before:] if status == 200] == [f"{USER}@{REALM}"]
+
+
+def test_a_password_obtains_a_ticket_for_a_proxy(realm, proxy, nginx, secure_nginx, authority):
+    for base in (nginx.base, secure_nginx.base):
+        got = load_one(f"{base}/file", "--proxy", proxy.url, "--user", f"{USER}@{REALM}:{PASSWORD}", authority=authority,
+                       variables=realm.variables())
+        assert got.status == 200 and got.has("challenge Negotiate 0", "response 200", "completed")
+
+
+def test_an_upload_through_a_proxy_is_sent_again_with_a_ticket(realm, proxy, nginx):
+    got = load_one(f"{nginx.base}/upload/ticket", "--upload", nginx.file, "--proxy", proxy.url, "--tickets",
+                   variables=realm.sign_in())
+    assert got.status in (201, 204) and (nginx.uploads / "ticket").read_bytes() == nginx.content
+
+
+def test_a_websocket_gives_the_proxy_a_ticket(realm, proxy):
+    with serve(lambda socket: [socket.send(message) for message in socket], "127.0.0.1", 0) as echo:
+        threading.Thread(target=echo.serve_forever, daemon=True).start()
+        url = f"ws://127.0.0.1:{echo.socket.getsockname()[1]}/"
+        got = socket(url, "--send", "hello", "--proxy", proxy.url, "--tickets", variables=realm.sign_in())
+        echo.shutdown()
+    assert got.messages == ["hello"]
+
+
+def test_a_ticket_is_not_sent_to_a_proxy_by_default(realm, proxy, nginx, secure_nginx, authority):
+    assert load_one(f"{nginx.base}/file", "--proxy", proxy.url, variables=realm.sign_in()).status == 407
+    got = load_one(f"{secure_nginx.base}/file", "--proxy", proxy.url, "--ticket-host", "other.example", authority=authority,
+                   variables=realm.sign_in(), fails=True)
+    assert "407" in got.error["text"]
+
+
+def test_a_missing_ticket_for_a_proxy_fails_the_task(realm, proxy, nginx, secure_nginx, authority):
+    for base in (nginx.base, secure_nginx.base):
+        got = load_one(f"{base}/file", "--proxy", proxy.url, "--ticket-host", "localhost", authority=authority,
+                       variables=realm.variables(), fails=True)
+        assert got.code == -1013 and "Negotiate" in got.error["text"] and "At the proxy localhost" in got.error["text"]

@@ -1,4 +1,4 @@
-"""The URL loading system through proxies: tinyproxy and microsocks, with and without a password."""
+"""The URL loading system through proxies: tinyproxy and microsocks, with and without a password, and squid."""
 
 import json
 import threading
@@ -8,7 +8,7 @@ from websockets.sync.server import serve
 
 from support.loading import load_one, run
 from support.programs import free_port
-from support.proxies import Microsocks, Tinyproxy
+from support.proxies import PASSWORD, USER, Microsocks, Squid, Tinyproxy
 
 
 def start(name, tmp_path_factory):
@@ -113,3 +113,26 @@ def test_a_wrong_proxy_password_fails_the_task(asking, secure_nginx, authority):
 def test_an_unreachable_server_is_reported_as_a_failure_of_the_proxy(proxy, authority):
     got = load_one(f"https://localhost:{free_port()}/", "--proxy", proxy.url, authority=authority, fails=True)
     assert got.code == -1004 and "proxy" in got["error"]["text"]
+
+
+@pytest.fixture(scope="module")
+def digesting():
+    one = Squid()
+    yield one
+    one.end()
+
+
+def test_digest_answers_a_proxy_that_tunnels(digesting, secure_nginx, nginx, authority):
+    proxy = digesting.url.replace("//", f"//{USER}:{PASSWORD}@")
+    got = load_one(f"{secure_nginx.base}/file", "--proxy", proxy, authority=authority)
+    assert got.status == 200 and all(one["proxied"] for one in got.transactions)
+    assert digesting.users("CONNECT", 2) == [(407, "-"), (200, USER)]
+    # Forwarded requests have the same credential.
+    assert load_one(f"{nginx.base}/file", "--proxy", proxy).status == 200
+    assert digesting.users("GET", 2) == [(407, "-"), (200, USER)]
+
+
+def test_a_wrong_digest_password_is_a_refusal_of_the_proxy(digesting, secure_nginx, authority):
+    proxy = digesting.url.replace("//", f"//{USER}:wrong@")
+    got = load_one(f"{secure_nginx.base}/file", "--proxy", proxy, authority=authority, fails=True)
+    assert got.code == -1013
