@@ -12,8 +12,9 @@ from websockets.sync.server import serve
 
 from support import loading
 from support.deadlines import eventually, seconds
-from support.programs import find
+from support.programs import Program, find
 from support.web import TEXT
+from support.websocket import Listener
 from test_mail import MESSAGE, mail_server  # noqa: F401
 
 # Programs that do not compile with the toolchain's FoundationNetworking, and the error.
@@ -99,6 +100,20 @@ def test_loops_start_when_a_connection_needs_them(nginx, tmp_path, kind, loops):
         time.sleep(0.01)
     assert len(process.communicate()[0].splitlines()) == 2 and process.returncode == 0
     assert most == loops
+
+
+def test_one_request_needs_two_threads_and_no_optional_library_for_authentication_or_scripts(authority, server_certificate):
+    with Listener(tls=authority.server_context(server_certificate)) as server:
+        words = [loading.FOLDER / "Loader", "load", f"https://localhost:{server.port}/"]
+        with Program(*words, env=loading.environment(authority)) as program:
+            peer = server.accept()
+            peer.receive_head()
+            # The thread that looked the name up may have ended.
+            assert set(threads(program.process)) <= {"loop-0", "resolver"} and len(threads(program.process)) <= 2
+            maps = Path(f"/proc/{program.process.pid}/maps").read_text()
+            peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            assert program.wait(60) == 0
+    assert "libssl" in maps and not any(name in maps for name in ("libgssapi", "libkrb5", "ntlmssp", "duktape"))
 
 
 def chat(connection):
