@@ -178,6 +178,7 @@ extension HTTPTransport.ServerEndpoint {
         default: return nil
         }
         guard let number = url.port else {
+            if url.hasUnreadablePort { return nil }
             self.init(scheme, host: host)
             return
         }
@@ -205,6 +206,14 @@ extension URL {
 
     /// Characters that a host has only in an escape.
     private static let delimiters = Array("/?#@[]\\\"<>^`{|}".utf8)
+
+    /// Foundation finds no port in digits that exceed an `Int`.
+    fileprivate var hasUnreadablePort: Bool {
+        let authority = self.absoluteString.utf8.drop { $0 != UInt8(ascii: "/") }.dropFirst(2)
+            .prefix { !"/?#".utf8.contains($0) }
+        let digits = authority.reversed().prefix { $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }.count
+        return digits > 0 && authority.dropLast(digits).last == UInt8(ascii: ":")
+    }
 
     /// Path and query, as in the request line.
     var requestTarget: String {
