@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TLSEngine
 import Testing
 import TestSupport
@@ -135,6 +136,37 @@ struct SecureLoadingTests {
         #expect(server.metadata(0)?.peerChain.isEmpty == false)
     }
 
+    /// The certificate is the connection's, and later ones resume its TLS session.
+    @Test func clientCertificateIsThatOfAllTasksOfTheSession() async throws {
+        let server = try await WebServer(tls: Certificates.serverAskingForCertificate(), ["/": .text("hello")])
+        let identity = try Certificates.clientIdentity()
+        let asked = Mutex(0)
+        var policies = Policies()
+        policies.sessionChallenge = { challenge, answer in
+            guard challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodClientCertificate else {
+                return Policies.trust(challenge, answer)
+            }
+            let isFirst = asked.withLock { count in
+                count += 1
+                return count == 1
+            }
+            guard isFirst else { return answer(.rejectProtectionSpace, nil) }
+            answer(.useCredential, URLCredential(identity: identity, certificates: nil, persistence: .none))
+        }
+        let session = URLSession.test(DataRecorder(policies))
+        for _ in 0..<2 { #expect(try await session.load(server.url()).text == "hello") }
+        #expect(server.connections == 1)
+        server.dropConnections()
+        #expect(await server.hasLost(0))
+        #expect(try await session.load(server.url()).text == "hello")
+        #expect(server.connections == 2 && server.metadata(1)?.resumed == true && asked.withLock { $0 } == 1)
+        // Another session has its own.
+        let other = URLSession.test(DataRecorder(.trusting))
+        #expect(try await other.load(server.url()).text == nil)
+        session.invalidateAndCancel()
+        other.invalidateAndCancel()
+    }
+
     @Test func missingClientCertificateIsAFailure() async throws {
         let server = try await WebServer(tls: Certificates.serverAskingForCertificate(), ["/": .text("hello")])
         let recorder = DataRecorder(.trusting)
@@ -156,7 +188,7 @@ struct SecureLoadingTests {
         onlyOld.invalidateAndCancel()
     }
 
-    @Test func serverWithoutTLSIsAFailure() async throws {
+    @Test(.onlyPlain("the server has no TLS")) func serverWithoutTLSIsAFailure() async throws {
         let server = try await WebServer(["/": .text("plain")])
         let url = try #require(URL(string: "https://127.0.0.1:\(server.port)/"))
         let session = URLSession.test(DataRecorder(.trusting))

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-@Suite("Metrics of connections through proxies", .loading, .timeLimit(.minutes(20)))
+@Suite("Metrics of connections through proxies", .loading, .choosesItsConnections, .timeLimit(.minutes(20)))
 struct ProxyMetricsTests {
     private func settings(_ prefix: String, _ host: String, _ port: Int) -> [AnyHashable: Any] {
         ["\(prefix)Enable": 1, "\(prefix)Proxy": host, "\(prefix)Port": port]
@@ -48,7 +48,43 @@ struct ProxyMetricsTests {
             $0.connectionProxyDictionary = self.settings(prefix, host, proxy.port)
         }
         #expect(transaction.isProxyConnection && transaction.remotePort == proxy.port && proxy.tunnels == 1)
+        #expect(transaction.remoteAddress == "127.0.0.1" && transaction.localAddress == "127.0.0.1")
         self.expectDatesInOrder(transaction, looksUp: host == "localhost")
+    }
+
+    /// The proxy has another address than the server.
+    @Test(arguments: ConnectionVariant.all.filter { $0.route != .direct })
+    func everyTransactionHasTheProxysAddress(_ variant: ConnectionVariant) async throws {
+        let server = try await variant.server(["/": .redirect(to: "/there"), "/there": .text("hello")])
+        let (proxy, authority) = (try await RelayProxy(at: 0x7F00_0002), Data(try Certificates.authority().pem.utf8))
+        let notes = try await DataRecorder().run(server.url()) {
+            $0.assumesHTTP2 = variant.version == .http2
+            $0.certificateAuthorities = authority
+            $0.connectionProxyDictionary = variant.settings(proxy.port, at: "127.0.0.2")
+        }
+        let transactions = try #require(notes.metrics?.transactionMetrics)
+        #expect(transactions.map(\.isReusedConnection) == [false, true] && notes.data == Data("hello".utf8))
+        for transaction in transactions {
+            #expect(transaction.isProxyConnection && transaction.networkProtocolName == variant.version.rawValue)
+            #expect(transaction.remoteAddress == "127.0.0.2" && transaction.remotePort == proxy.port)
+            #expect(transaction.localAddress == "127.0.0.1" && transaction.localPort != nil)
+            #expect(transaction.localPort == transactions[0].localPort)
+        }
+    }
+
+    /// A connection per server, of which one is direct.
+    @Test func redirectToAnExceptedServerHasItsAddress() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let first = try await WebServer(["/": .redirect(to: "http://localhost:\(server.port)/")])
+        let proxy = try await RelayProxy(at: 0x7F00_0002)
+        let notes = try await DataRecorder().run(first.url()) {
+            $0.connectionProxyDictionary = self.settings("HTTP", "127.0.0.2", proxy.port)
+                .merging(["ExceptionsList": ["localhost"]]) { $1 }
+        }
+        let transactions = try #require(notes.metrics?.transactionMetrics)
+        #expect(transactions.map(\.isProxyConnection) == [true, false])
+        #expect(transactions.map(\.remoteAddress) == ["127.0.0.2", "127.0.0.1"])
+        #expect(transactions.map(\.remotePort) == [proxy.port, server.port] && proxy.tunnels == 1)
     }
 
     @Test func webSocketWithoutAProxySaysSo() async throws {
@@ -79,6 +115,7 @@ struct ProxyMetricsTests {
             ]
         }
         #expect(transaction.isProxyConnection && transaction.remotePort == proxy.port)
+        #expect(transaction.remoteAddress == "127.0.0.1")
         self.expectDatesInOrder(transaction, looksUp: false)
     }
 
