@@ -72,7 +72,9 @@ struct BasicAuthenticationTests {
         let challenge = try #require(notes.challenges.first)
         let space = challenge.protectionSpace
         #expect(space.authenticationMethod == NSURLAuthenticationMethodHTTPBasic && space.realm == "r")
-        #expect(space.host == "127.0.0.1" && space.port == server.port && space.protocol == "http" && !space.isProxy())
+        #expect(
+            space.host == "127.0.0.1" && space.port == server.port && space.protocol == server.scheme
+                && !space.isProxy())
         #expect(challenge.previousFailureCount == 0 && challenge.proposedCredential == nil)
         #expect((challenge.failureResponse as? HTTPURLResponse)?.statusCode == 401 && notes.challenges.count == 1)
     }
@@ -137,7 +139,7 @@ struct BasicAuthenticationTests {
             $0.urlCredentialStorage = storage
         }
         let space = URLProtectionSpace(
-            host: "127.0.0.1", port: server.port, protocol: "http", realm: "r",
+            host: "127.0.0.1", port: server.port, protocol: server.scheme, realm: "r",
             authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
         storage.setDefaultCredential(
             URLCredential(user: "user", password: "passwd", persistence: .forSession), for: space)
@@ -225,7 +227,7 @@ struct BasicAuthenticationTests {
 
     @Test func credentialOfTheURLIsTaken() async throws {
         let server = try await Self.server()
-        let url = try #require(URL(string: "http://user:passwd@127.0.0.1:\(server.port)/"))
+        let url = try #require(URL(string: "\(server.scheme)://user:passwd@127.0.0.1:\(server.port)/"))
         let session = URLSession.test()
         let loaded = try await session.load(url)
         #expect(loaded.text == "in")
@@ -240,7 +242,7 @@ struct BasicAuthenticationTests {
             request["Authorization"] == "Basic bWVAaG9tZTphOmIvYw=="
                 ? .text("in") : .text("no", ["WWW-Authenticate: Basic realm=\"r\""], status: 401)
         }
-        let url = try #require(URL(string: "http://me%40home:a%3Ab%2Fc@127.0.0.1:\(server.port)/"))
+        let url = try #require(URL(string: "\(server.scheme)://me%40home:a%3Ab%2Fc@127.0.0.1:\(server.port)/"))
         let session = URLSession.test()
         #expect(try await session.load(url).text == "in")
         session.invalidateAndCancel()
@@ -249,10 +251,10 @@ struct BasicAuthenticationTests {
     /// The program asks for the password. A credential of another user is not taken for this one's.
     @Test(arguments: [true, false]) func userOfAURLWithoutAPasswordIsProposed(_ isAnswered: Bool) async throws {
         let server = try await Self.server()
-        let url = try #require(URL(string: "http://user@127.0.0.1:\(server.port)/"))
+        let url = try #require(URL(string: "\(server.scheme)://user@127.0.0.1:\(server.port)/"))
         let storage = URLCredentialStorage()
         let space = URLProtectionSpace(
-            host: "127.0.0.1", port: server.port, protocol: "http", realm: "r",
+            host: "127.0.0.1", port: server.port, protocol: server.scheme, realm: "r",
             authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
         storage.setDefaultCredential(
             URLCredential(user: "other", password: "passwd", persistence: .forSession), for: space)
@@ -278,12 +280,12 @@ struct BasicAuthenticationTests {
         let server = try await Self.server()
         let storage = isCustom ? OtherStorage() : URLCredentialStorage()
         let space = URLProtectionSpace(
-            host: "127.0.0.1", port: server.port, protocol: "http", realm: "r",
+            host: "127.0.0.1", port: server.port, protocol: server.scheme, realm: "r",
             authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
         for user in ["other", "user"] {
             storage.set(URLCredential(user: user, password: "passwd", persistence: .forSession), for: space)
         }
-        let url = try #require(URL(string: "http://user@127.0.0.1:\(server.port)/"))
+        let url = try #require(URL(string: "\(server.scheme)://user@127.0.0.1:\(server.port)/"))
         let session = URLSession.test { $0.urlCredentialStorage = storage }
         #expect(try await session.load(url).text == "in")
         #expect(server.requests.map { $0["Authorization"] } == [nil, "Basic dXNlcjpwYXNzd2Q="])
@@ -307,7 +309,7 @@ struct BasicAuthenticationTests {
         }
         func value(_ user: String) -> String { "Basic \(Data("\(user):secret".utf8).base64EncodedString())" }
         for (user, sent) in [("", "ada"), ("mary@", "mary"), ("ada@", "ada"), ("mary@", "mary")] {
-            let url = try #require(URL(string: "http://\(user)127.0.0.1:\(server.port)/"))
+            let url = try #require(URL(string: "\(server.scheme)://\(user)127.0.0.1:\(server.port)/"))
             #expect(try await session.load(url).text == value(sent))
         }
         let sent = [nil, value("ada"), nil, value("mary"), value("ada"), value("mary")]
@@ -317,7 +319,7 @@ struct BasicAuthenticationTests {
 
     @Test func credentialOfTheURLIsProposed() async throws {
         let server = try await Self.server()
-        let url = try #require(URL(string: "http://user:wrong@127.0.0.1:\(server.port)/"))
+        let url = try #require(URL(string: "\(server.scheme)://user:wrong@127.0.0.1:\(server.port)/"))
         let recorder = DataRecorder(.credential("user", "passwd"))
         let notes = try await recorder.run(url)
         #expect(notes.data == Data("in".utf8))
@@ -328,7 +330,7 @@ struct BasicAuthenticationTests {
         let server = try await Self.server()
         let session = URLSession.test()
         let space = URLProtectionSpace(
-            host: "127.0.0.1", port: server.port, protocol: "http", realm: "r",
+            host: "127.0.0.1", port: server.port, protocol: server.scheme, realm: "r",
             authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
         session.configuration.urlCredentialStorage?.setDefaultCredential(
             URLCredential(user: "user", password: "passwd", persistence: .forSession), for: space)
@@ -340,7 +342,7 @@ struct BasicAuthenticationTests {
         let server = try await Self.server()
         let session = URLSession.test()
         let space = URLProtectionSpace(
-            host: "127.0.0.1", port: server.port, protocol: "http", realm: "r",
+            host: "127.0.0.1", port: server.port, protocol: server.scheme, realm: "r",
             authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
         session.configuration.urlCredentialStorage?.setDefaultCredential(
             URLCredential(user: "user", password: "old", persistence: .forSession), for: space)
@@ -434,7 +436,7 @@ struct BasicAuthenticationTests {
         }
         let session = URLSession.test { $0.urlCache = nil }
         for user in ["ada", "bob", "ada"] {
-            let url = try #require(URL(string: "http://\(user):secret@127.0.0.1:\(server.port)/"))
+            let url = try #require(URL(string: "\(server.scheme)://\(user):secret@127.0.0.1:\(server.port)/"))
             let value = "Basic \(Data("\(user):secret".utf8).base64EncodedString())"
             #expect(try await session.load(url).text == value)
         }

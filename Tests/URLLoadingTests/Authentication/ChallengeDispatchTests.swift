@@ -23,6 +23,7 @@ struct ChallengeDispatchTests {
             _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
             completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
         ) {
+            if challenge.isOfTheVariant { return completionHandler(.performDefaultHandling, nil) }
             self.log.add(challenge.protectionSpace.authenticationMethod)
             Policies.trust(challenge, completionHandler)
         }

@@ -250,7 +250,7 @@ struct ConnectionAuthenticationTests {
         session.invalidateAndCancel()
     }
 
-    @Test(.onlyWithHTTP11) func proxyAuthenticatesItsConnections() async throws {
+    @Test(.onlyWithHTTP11, .choosesItsConnections) func proxyAuthenticatesItsConnections() async throws {
         let proxy = try await WebServer()
         let tokens = try TokenGuard(field: "Proxy-Authenticate", status: 407)
         proxy.on("http://origin.example/", tokens.script(Self.hello))
@@ -268,7 +268,7 @@ struct ConnectionAuthenticationTests {
     }
 
     /// The proxy is also the target server.
-    @Test func proxyAuthenticatesItsTunnels() async throws {
+    @Test(.choosesItsConnections) func proxyAuthenticatesItsTunnels() async throws {
         let proxy = try await WebServer(["/": .close])
         let tokens = try TokenGuard(field: "Proxy-Authenticate", status: 407)
         let script = tokens.script { _, _ in .head(200) }
@@ -291,7 +291,7 @@ struct ConnectionAuthenticationTests {
         session.invalidateAndCancel()
     }
 
-    @Test(.onlyWithHTTP11) func proxyAuthenticatesItsConnectionsByNegotiate() async throws {
+    @Test(.onlyWithHTTP11, .choosesItsConnections) func proxyAuthenticatesItsConnectionsByNegotiate() async throws {
         let proxy = try await WebServer()
         let tokens = try TokenGuard(field: "Proxy-Authenticate", status: 407, scheme: "Negotiate")
         proxy.on("http://origin.example/", tokens.script(Self.hello))
@@ -309,7 +309,7 @@ struct ConnectionAuthenticationTests {
     }
 
     /// The proxy is also the server behind it.
-    @Test func proxyAuthenticatesItsTunnelsByNegotiate() async throws {
+    @Test(.choosesItsConnections) func proxyAuthenticatesItsTunnelsByNegotiate() async throws {
         let proxy = try await WebServer(["/": .close])
         let tokens = try TokenGuard(field: "Proxy-Authenticate", status: 407, scheme: "Negotiate")
         proxy.on("origin.example:7", tokens.script { _, _ in .head(200) })
@@ -336,7 +336,8 @@ struct ConnectionAuthenticationTests {
     @Test func webSocketRejectsNTLM() async throws {
         let server = try await WebServer(["/": .text("no", ["WWW-Authenticate: NTLM"], status: 401)])
         let session = URLSession.test(DataRecorder(Self.answering()))
-        let socket = session.webSocketTask(with: try #require(URL(string: "ws://127.0.0.1:\(server.port)/")))
+        let socket = session.webSocketTask(
+            with: try #require(URL(string: "\(server.isSecure ? "wss" : "ws")://127.0.0.1:\(server.port)/")))
         socket.resume()
         let error = await #expect(throws: URLError.self) { try await socket.receive() }
         #expect(error?.code == .userAuthenticationRequired)

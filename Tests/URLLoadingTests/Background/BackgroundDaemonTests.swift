@@ -6,7 +6,7 @@ import Testing
 import TransferDaemon
 import URLLoading
 
-@Suite("The daemon of background sessions", .loading, .onlyWithHTTP11, .timeLimit(.minutes(20)))
+@Suite("The daemon of background sessions", .loading, .choosesItsConnections, .onlyWithHTTP11, .timeLimit(.minutes(20)))
 struct BackgroundDaemonTests {
     /// Permits the ports that are named.
     private static func daemon() async throws -> BackgroundDaemon {

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Misuse of background sessions", .loading, .timeLimit(.minutes(20)))
+@Suite("Misuse of background sessions", .loading, .choosesItsConnections, .timeLimit(.minutes(20)))
 struct BackgroundMisuseTests {
     /// The error with which the task of `make` ends.
     private static func error(

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Background sessions", .loading, .onlyWithHTTP11, .timeLimit(.minutes(20)))
+@Suite("Background sessions", .loading, .choosesItsConnections, .onlyWithHTTP11, .timeLimit(.minutes(20)))
 struct BackgroundSessionTests {
     @Test func downloadIsDeliveredWithItsFile() async throws {
         let server = try await WebServer(["/": .text("hello")])

@@ -2,7 +2,9 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Background uploads that are continued", .loading, .onlyWithHTTP11, .timeLimit(.minutes(20)))
+@Suite(
+    "Background uploads that are continued", .loading, .choosesItsConnections, .onlyWithHTTP11, .timeLimit(.minutes(20))
+)
 struct BackgroundUploadTests {
     private static let content = InterruptedUpload.content
 

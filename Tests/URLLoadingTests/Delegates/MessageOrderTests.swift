@@ -263,7 +263,7 @@ struct MessageOrderTests {
         let (queue, log) = (NotedQueue(), EventLog())
         queue.maxConcurrentOperationCount = 1
         queue.isSuspended = true
-        let session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: queue)
+        let session = URLSession(configuration: .test, delegate: nil, delegateQueue: queue)
         session.getAllTasks { _ in log.add("first") }
         #expect(await queue.log.has("added 1"))
         queue.addOperation(BlockOperation { log.add("own") })

@@ -215,7 +215,7 @@ struct CancellationTests {
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1
         queue.isSuspended = true
-        let configuration = URLSessionConfiguration.ephemeral
+        let configuration = URLSessionConfiguration.test
         configuration.httpMaximumConnectionsPerHost = 1
         configuration.urlCache = nil
         let session = URLSession(configuration: configuration, delegate: nil, delegateQueue: queue)
@@ -241,7 +241,7 @@ struct CancellationTests {
         queue.maxConcurrentOperationCount = 1
         queue.isSuspended = true
         let recorder = ConnectionRecorder()
-        let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: queue)
+        let session = URLSession(configuration: .test, delegate: recorder, delegateQueue: queue)
         let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
         task.resume()
         task.closeWrite()

@@ -17,6 +17,7 @@ struct CancelledAwaitTests {
             _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
             completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
         ) {
+            if challenge.isOfTheVariant { return completionHandler(.performDefaultHandling, nil) }
             self.asked.open()
         }
 
@@ -58,7 +59,10 @@ struct CancelledAwaitTests {
         }
     }
 
-    @Test(arguments: Stage.allCases, Operation.allCases)
+    /// A proxy looks names up.
+    private static let stages = Stage.allCases.filter { $0 != .name || ConnectionVariant.current.route == .direct }
+
+    @Test(arguments: Self.stages, Operation.allCases)
     func cancelledAwaitThrowsAtEveryStep(_ place: Stage, _ way: Operation) async throws {
         let reached = Gate()
         let server = try await self.server(place, reached)

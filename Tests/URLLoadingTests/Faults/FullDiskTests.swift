@@ -66,7 +66,7 @@ struct FullDiskTests {
         }
     }
 
-    @Test func fullDiskFailsTheBackgroundDownloadAndLeavesNothing() async {
+    @Test(.choosesItsConnections) func fullDiskFailsTheBackgroundDownloadAndLeavesNothing() async {
         await #expect(processExitsWith: .success) {
             let daemon = try await BackgroundDaemon()
             let disk = try SmallDisk()

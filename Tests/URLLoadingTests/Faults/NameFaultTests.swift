@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 import URLLoading
 
-@Suite("Slow and failing name lookups", .loading, .timeLimit(.minutes(20)))
+@Suite("Slow and failing name lookups", .loading, .onlyDirect("a proxy looks the names up"), .timeLimit(.minutes(20)))
 struct NameFaultTests {
     typealias Found = Result<[SocketAddress], ResolutionFailure>
 
@@ -30,7 +30,7 @@ struct NameFaultTests {
     }
 
     private func url(_ server: WebServer, _ path: String = "/") throws -> URL {
-        try #require(URL(string: "http://slow.test:\(server.port)\(path)"))
+        try #require(URL(string: "\(server.scheme)://slow.test:\(server.port)\(path)"))
     }
 
     private func place(_ server: WebServer) -> Found {

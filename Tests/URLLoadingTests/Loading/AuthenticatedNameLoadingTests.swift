@@ -25,7 +25,7 @@ struct AuthenticatedNameLoadingTests {
         var hosts: [String] { self.asked.withLock { $0 } }
     }
 
-    @Test(arguments: Setting.allCases)
+    @Test(.onlyDirect("a proxy looks the name up"), arguments: Setting.allCases)
     func authenticatedNameIsLoaded(_ setting: Setting) async throws {
         let server = try await WebServer(["/": .text("hello")])
         let (names, plainNames) = (Names(), Names())
@@ -34,7 +34,7 @@ struct AuthenticatedNameLoadingTests {
             $0.resolve = plainNames.resolve(to: server.port)
             $0.resolveAuthenticated = names.resolve(to: server.port)
         }
-        var request = URLRequest(url: try #require(URL(string: "http://signed.test:\(server.port)/")))
+        var request = URLRequest(url: try #require(URL(string: "\(server.scheme)://signed.test:\(server.port)/")))
         // A connection to an address that was not authenticated is not used.
         if setting == .request { #expect(try await session.load(request).text == "hello") }
         request.requiresDNSSECValidation = setting == .request
@@ -43,13 +43,13 @@ struct AuthenticatedNameLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func nameThatIsNotAuthenticatedFails() async throws {
+    @Test(.onlyDirect("a proxy looks the name up")) func nameThatIsNotAuthenticatedFails() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let session = URLSession.test {
             $0.requiresDNSSECValidation = true
             $0.resolveAuthenticated = Names().resolve(to: server.port, fails: true)
         }
-        let url = try #require(URL(string: "http://unsigned.test:\(server.port)/"))
+        let url = try #require(URL(string: "\(server.scheme)://unsigned.test:\(server.port)/"))
         let error = try await session.load(url).error as? URLError
         #expect(error?.code == .dnsLookupFailed && error?.failingURL == url)
         #expect(error?.localizedDescription.contains("no signature") == true)

@@ -5,31 +5,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// The HTTP version, route and encryption of a session's connections.
-struct ConnectionVariant: Sendable, CustomTestStringConvertible {
-    enum Route: String, CaseIterable {
-        case direct, proxy, socks
-    }
-
-    let version: WebProtocol
-    let route: Route
-    let isSecure: Bool
-
-    static let all: [Self] = WebProtocol.allCases.flatMap { version in
-        Route.allCases.flatMap { route in
-            [false, true].map { Self(version: version, route: route, isSecure: $0) }
-        }
-    }
-
-    var testDescription: String { "\(self.version.rawValue) \(self.route) \(self.isSecure ? "TLS" : "plain")" }
-
-    func server(_ answers: [String: Answer] = [:]) async throws -> WebServer {
-        let tls = try self.isSecure ? Certificates.server { $0.applicationProtocols = [self.version.rawValue] } : nil
-        return try await WebServer(tls: tls, answers)
-    }
-
+extension ConnectionVariant {
     /// Calls `body` with a new session, and checks that its connections used the variant's route.
-    func withSession(
+    fileprivate func withSession(
         _ delegate: (any URLSessionDelegate)? = nil, changing change: (URLSessionConfiguration) -> Void = { _ in },
         _ body: (URLSession) async throws -> Void
     ) async throws {
@@ -38,26 +16,33 @@ struct ConnectionVariant: Sendable, CustomTestStringConvertible {
         let session = URLSession.test(delegate) {
             $0.assumesHTTP2 = self.version == .http2
             $0.certificateAuthorities = authority
-            if let proxy { $0.connectionProxyDictionary = self.settings(proxy) }
+            if let proxy { $0.connectionProxyDictionary = self.settings(proxy.port) }
             change($0)
         }
         try await body(session)
         session.invalidateAndCancel()
         if let proxy { #expect(proxy.tunnels > 0) }
     }
+}
 
-    private func settings(_ proxy: RelayProxy) -> [AnyHashable: Any] {
-        let prefixes = self.route == .socks ? ["SOCKS"] : ["HTTP", "HTTPS"]
-        return prefixes.reduce(into: [:]) { settings, prefix in
-            settings["\(prefix)Enable"] = 1
-            settings["\(prefix)Proxy"] = "127.0.0.1"
-            settings["\(prefix)Port"] = proxy.port
-        }
+@Suite("The variant of this run", .loading, .timeLimit(.minutes(20)))
+struct CurrentVariantTests {
+    @Test func sessionsOfTestsUseIt() async throws {
+        let (variant, server) = (ConnectionVariant.current, try await WebServer(["/": .text("hello")]))
+        let notes = try await DataRecorder().run(server.url())
+        let transaction = try #require(notes.metrics?.transactionMetrics.first)
+        #expect(notes.data == Data("hello".utf8))
+        #expect(transaction.networkProtocolName == variant.version.rawValue)
+        #expect((transaction.negotiatedTLSProtocolVersion != nil) == variant.isSecure)
+        #expect(transaction.isProxyConnection == (variant.route != .direct))
+        let proxy = variant.route == .direct ? nil : try RelayProxy.current.get()
+        #expect(transaction.remotePort == proxy?.port ?? server.port && transaction.remoteAddress == "127.0.0.1")
     }
 }
 
 @Suite(
-    "Loading over HTTP/1.1 and HTTP/2, direct and through proxies, plain and by TLS", .loading, .timeLimit(.minutes(20))
+    "Loading over HTTP/1.1 and HTTP/2, direct and through proxies, plain and by TLS", .loading, .choosesItsConnections,
+    .timeLimit(.minutes(20))
 )
 struct ConnectionVariantTests {
     @Test(arguments: ConnectionVariant.all)

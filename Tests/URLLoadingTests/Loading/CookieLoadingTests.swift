@@ -33,7 +33,7 @@ struct CookieLoadingTests {
 
     @Test func cookiesAreStoredBeforeTheDelegateIsCalled() async throws {
         let server = try await self.server()
-        let configuration = URLSessionConfiguration.ephemeral
+        let configuration = URLSessionConfiguration.test
         let storage = try #require(configuration.httpCookieStorage)
         var policies = Policies()
         let had = Outcome<Int?>()

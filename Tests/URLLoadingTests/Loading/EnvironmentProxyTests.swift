@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Proxies of the environment", .loading, .timeLimit(.minutes(20)))
+@Suite("Proxies of the environment", .loading, .choosesItsConnections, .timeLimit(.minutes(20)))
 struct EnvironmentProxyTests {
     enum Load: CaseIterable { case data, upload, webSocket, stream }
 

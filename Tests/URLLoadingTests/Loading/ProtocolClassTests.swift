@@ -116,7 +116,7 @@ struct ProtocolClassTests {
     }
 
     /// In a process of its own: other tests open loops.
-    @Test func loadsWithoutTheNetworkOpenNoLoop() async {
+    @Test(.choosesItsConnections) func loadsWithoutTheNetworkOpenNoLoop() async {
         await #expect(processExitsWith: .success) {
             let session = URLSession.test {
                 $0.protocolClasses = [ProtocolClassTests.Answering.self]

@@ -68,7 +68,7 @@ struct ProtocolForwardingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func forwardedFailureIsThatOfTheTask() async throws {
+    @Test(.exceptForwarded) func forwardedFailureIsThatOfTheTask() async throws {
         let port = try ClosedPort()
         let session = URLSession.test { $0.protocolClasses = [Forwarding.self] }
         let url = try #require(URL(string: "http://127.0.0.1:\(port.port)/"))

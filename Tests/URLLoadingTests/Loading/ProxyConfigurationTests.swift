@@ -4,7 +4,7 @@ import Testing
 import URLLoading
 
 /// Sessions whose proxies are chosen by domain, tried in order, or chosen by a script.
-@Suite("Choosing proxies", .loading, .timeLimit(.minutes(20)))
+@Suite("Choosing proxies", .loading, .choosesItsConnections, .timeLimit(.minutes(20)))
 struct ProxyConfigurationTests {
     private func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
 

@@ -5,7 +5,7 @@ import URLLoading
 import WireText
 
 /// A test server acts as the proxy: it gets requests in absolute form, and after CONNECT it acts as the server.
-@Suite("Loading through a proxy", .loading, .timeLimit(.minutes(20)))
+@Suite("Loading through a proxy", .loading, .choosesItsConnections, .timeLimit(.minutes(20)))
 struct ProxyLoadingTests {
     private static func settings(_ proxy: WebServer, _ more: [AnyHashable: Any] = [:]) -> [AnyHashable: Any] {
         let settings: [AnyHashable: Any] = [

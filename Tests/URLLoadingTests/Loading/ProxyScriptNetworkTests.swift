@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 import URLLoading
 
-@Suite("Proxy scripts without a network", .loading, .timeLimit(.minutes(20)))
+@Suite("Proxy scripts without a network", .loading, .choosesItsConnections, .timeLimit(.minutes(20)))
 struct ProxyScriptNetworkTests {
     /// The script's server has no route for the first lookups.
     private static func session(

@@ -5,7 +5,7 @@ import URLLoading
 @Suite("Unsupported features fail with an error", .loading, .timeLimit(.minutes(20)))
 struct RefusedLoadingTests {
     /// A redirect to another scheme does not bypass the proxy of that scheme.
-    @Test func redirectUsesTheProxyOfItsScheme() async throws {
+    @Test(.choosesItsConnections) func redirectUsesTheProxyOfItsScheme() async throws {
         let secure = try await WebServer(tls: Certificates.server(), ["/": .text("hello")])
         let server = try await WebServer(["/": .redirect(to: secure.url().absoluteString)])
         let session = URLSession.test(DataRecorder(.trusting)) { $0.connectionProxyDictionary = ["HTTPSEnable": 1] }

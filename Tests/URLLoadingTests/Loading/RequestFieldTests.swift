@@ -40,7 +40,7 @@ struct RequestFieldTests {
 
     /// RFC 3986 §3.2.2, RFC 5891 and RFC 6874.
     @Test(
-        .onlyWithHTTP11,
+        .onlyWithHTTP11, .choosesItsConnections,
         arguments: [
             ("http://bücher.example/", "xn--bcher-kva.example"),
             ("http://b%C3%BCcher.example/", "xn--bcher-kva.example"),
@@ -88,7 +88,7 @@ struct RequestFieldTests {
     @Test func urlWithoutAPathRequestsTheRoot() async throws {
         let server = try await WebServer(["/": .text("root")])
         let session = URLSession.test()
-        for text in ["http://127.0.0.1:\(server.port)", "http://127.0.0.1:\(server.port)?q=1"] {
+        for text in ["\(server.scheme)://127.0.0.1:\(server.port)", "\(server.scheme)://127.0.0.1:\(server.port)?q=1"] {
             #expect(try await session.load(try #require(URL(string: text))).text == "root")
         }
         #expect(server.requests.map(\.target) == ["/", "/?q=1"])

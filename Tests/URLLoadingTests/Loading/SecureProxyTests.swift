@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-@Suite("Proxies that are reached by TLS", .loading, .timeLimit(.minutes(20)))
+@Suite("Proxies that are reached by TLS", .loading, .choosesItsConnections, .timeLimit(.minutes(20)))
 struct SecureProxyTests {
     enum Load: CaseIterable { case forwarded, tunnelled, webSocket }
 

@@ -73,6 +73,7 @@ class Recorder: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
+        if challenge.isOfTheVariant { return completionHandler(.performDefaultHandling, nil) }
         let method = challenge.protectionSpace.authenticationMethod.dropFirst("NSURLAuthenticationMethod".count)
         self.note("session challenge \(method)") { $0.challenges.append(challenge) }
         guard let answer = self.policies.sessionChallenge else {

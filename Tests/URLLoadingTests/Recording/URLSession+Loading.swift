@@ -1,5 +1,4 @@
 import Foundation
-import Testing
 import URLLoading
 
 /// The versions of HTTP that a session speaks.
@@ -15,22 +14,12 @@ enum WebProtocol: String, CaseIterable {
     func transferCoding(isChunked: Bool) -> String? { self == .http1 && isChunked ? "chunked" : nil }
 }
 
-extension Trait where Self == ConditionTrait {
-    /// The test is about the bytes or the connections of HTTP/1.1.
-    static var onlyWithHTTP11: ConditionTrait {
-        .enabled(if: WebProtocol.current == .http1, "HTTP/2 has nothing like it")
-    }
-}
-
 extension URLSession {
-    /// A session without shared stores and without the proxies of the environment.
+    /// A session with the configuration `test`.
     static func test(
         _ delegate: (any URLSessionDelegate)? = nil, _ change: (URLSessionConfiguration) -> Void = { _ in }
     ) -> URLSession {
-        let configuration = URLSessionConfiguration.ephemeral
-        configuration.assumesHTTP2 = WebProtocol.current == .http2
-        configuration.timeoutIntervalForRequest = 120
-        configuration.connectionProxyDictionary = [:]
+        let configuration = URLSessionConfiguration.test
         change(configuration)
         return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
     }

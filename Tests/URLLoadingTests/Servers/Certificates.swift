@@ -7,15 +7,22 @@ import URLLoading
 enum Certificates {
     private struct Material: Sendable {
         let authority: TestCertificateAuthority
+        /// Of the servers of variants with TLS: sessions trust it, unlike the other.
+        let currentAuthority: TestCertificateAuthority
+        let current: TestCertificate
         let server: TestCertificate
         let client: TestCertificate
     }
 
     private static let made = Result { () throws -> Material in
         let authority = try TestCertificateAuthority("Test Root")
+        let currentAuthority = try TestCertificateAuthority("Trusted Root")
         let profile = TestCertificateProfile("localhost", names: ["localhost"], addresses: ["127.0.0.1"])
+        let names = ["localhost", "slow.test", "signed.test", "nowhere.test"]
+        let current = TestCertificateProfile("localhost", names: names, addresses: ["127.0.0.1"])
         return Material(
-            authority: authority, server: try authority.issue(profile), client: try authority.issue("client.test"))
+            authority: authority, currentAuthority: currentAuthority, current: try currentAuthority.issue(current),
+            server: try authority.issue(profile), client: try authority.issue("client.test"))
     }
 
     /// A server with a certificate of the private authority, for `localhost` and 127.0.0.1.
@@ -32,6 +39,14 @@ enum Certificates {
         change(&configuration)
         return try TLSContext(configuration)
     }
+
+    /// The TLS of servers of the current variant; `nil` for none.
+    static func currentServer() throws -> TLSContext? {
+        ConnectionVariant.current.isSecure ? try self.server(self.made.get().current) : nil
+    }
+
+    static func currentAuthority() throws -> Data { Data(try self.made.get().currentAuthority.pem.utf8) }
+    static func currentDER() throws -> Data { Data(try self.made.get().current.der) }
 
     /// A server that requests a client certificate, and accepts only those of the authority.
     static func serverAskingForCertificate() throws -> TLSContext {

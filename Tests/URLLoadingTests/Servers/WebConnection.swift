@@ -155,8 +155,10 @@ final class WebConnection: TransportConsumer, @unchecked Sendable {
     /// A server also accepts the absolute form (RFC 9112 §3.2.2).
     private func takeRoot(from request: inout ReceivedRequest) {
         guard let port = self.transport?.localAddress?.port else { return }
-        let root = "http://127.0.0.1:\(port)/"
-        if request.target.hasPrefix(root) { request.target = "/" + request.target.dropFirst(root.count) }
+        for host in ["127.0.0.1", "localhost"] {
+            let root = "http://\(host):\(port)/"
+            if request.target.hasPrefix(root) { request.target = "/" + request.target.dropFirst(root.count) }
+        }
     }
 
     private func headReceived(_ request: ReceivedRequest) {

@@ -36,13 +36,16 @@ final class WebServer: Sendable {
         func with<R>(_ body: (inout sending State) -> sending R) -> sending R { self.state.withLock(body) }
     }
 
-    /// - Parameter socketPath: of a Unix socket to listen at; `nil` for a port of 127.0.0.1.
+    /// - Parameters:
+    ///   - tls: `nil` for that of the run's variant.
+    ///   - socketPath: of a Unix socket to listen at; `nil` for a port of 127.0.0.1.
     init(tls: TLSContext? = nil, at socketPath: String? = nil, _ answers: [String: Answer] = [:]) async throws {
         let shared = Shared()
         shared.with { state in
             for (path, answer) in answers { state.routes[path] = Route { _ in answer } }
         }
         self.state = shared
+        let tls = try tls ?? Certificates.currentServer()
         self.isSecure = tls != nil
         let door = try Acceptor(shared, tls)
         self.door = door
@@ -118,7 +121,8 @@ final class WebServer: Sendable {
 
     // MARK: Addresses
 
-    var root: String { "\(self.isSecure ? "https" : "http")://127.0.0.1:\(self.port)" }
+    var scheme: String { self.isSecure ? "https" : "http" }
+    var root: String { "\(self.scheme)://127.0.0.1:\(self.port)" }
 
     func url(_ path: String = "/") -> URL { URL(string: self.root + path) ?? URL(filePath: "/") }
 

@@ -108,7 +108,8 @@ struct FakeTests {
     }
 
     @available(*, deprecated)
-    @Test func sessionsOwnMethodsMakeNoTasksOfASubclass() async throws {
+    @Test(.onlyPlain("a session without a configuration trusts the system's roots alone"))
+    func sessionsOwnMethodsMakeNoTasksOfASubclass() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let session = FakeSession()
         #expect(try await session.data(from: server.url()).0 == Data("hello".utf8))

@@ -7,7 +7,8 @@ import URLLoading
 
 @Suite("Permitted addresses and trusted authorities of a session", .loading, .timeLimit(.minutes(20)))
 struct ServerAccessTests {
-    @Test func anAddressThatIsNotPermittedIsNotConnectedTo() async throws {
+    @Test(.onlyDirect("a session asks about the proxy's address"))
+    func anAddressThatIsNotPermittedIsNotConnectedTo() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let asked = Mutex<[String]>([])
         let session = URLSession.test {
@@ -22,7 +23,8 @@ struct ServerAccessTests {
         session.invalidateAndCancel()
     }
 
-    @Test func streamAndWebSocketTasksAreAskedToo() async throws {
+    @Test(.onlyDirect("a session asks about the proxy's address"))
+    func streamAndWebSocketTasksAreAskedToo() async throws {
         let server = try await WebServer()
         let session = URLSession.test { $0.permitsAddress = { address, _ in !address.isLoopback } }
         let stream = session.streamTask(withHostName: "127.0.0.1", port: server.port)
@@ -40,7 +42,8 @@ struct ServerAccessTests {
         session.invalidateAndCancel()
     }
 
-    @Test func aRedirectIsAskedAboutToo() async throws {
+    @Test(.onlyDirect("a session asks about the proxy's address"))
+    func aRedirectIsAskedAboutToo() async throws {
         let inner = try await WebServer(["/": .text("secret")])
         let outer = try await WebServer()
         outer.on("/", .redirect(to: inner.url().absoluteString))
@@ -63,7 +66,8 @@ struct ServerAccessTests {
         other.invalidateAndCancel()
     }
 
-    @Test func unixSocketServesEveryHost() async throws {
+    @Test(.onlyDirect("a proxy is reached at the socket"))
+    func unixSocketServesEveryHost() async throws {
         let folder = try TemporaryFolder()
         let path = folder.url.appendingPathComponent("web.sock").path
         let server = try await WebServer(at: path, ["/a": .text("hello")])
@@ -72,7 +76,7 @@ struct ServerAccessTests {
             $0.unixSocketPath = path
             $0.permitsAddress = { _, _ in false }
         }
-        let url = try #require(URL(string: "http://nowhere.test/a"))
+        let url = try #require(URL(string: "\(server.scheme)://nowhere.test/a"))
         #expect(try await session.load(url).text == "hello")
         #expect(server.requests.first?["Host"] == "nowhere.test")
         session.invalidateAndCancel()

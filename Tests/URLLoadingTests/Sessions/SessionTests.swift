@@ -4,7 +4,8 @@ import URLLoading
 
 @Suite("Sessions", .loading, .timeLimit(.minutes(20)))
 struct SessionTests {
-    @Test func sharedSessionIsOneObject() async throws {
+    @Test(.onlyPlain("the shared session trusts the system's roots alone"))
+    func sharedSessionIsOneObject() async throws {
         let server = try await WebServer(["/": .text("still here")])
         #expect(URLSession.shared === URLSession.shared && URLSession.shared.delegate == nil)
         #expect(URLSession.shared.configuration.httpCookieStorage === HTTPCookieStorage.shared)
@@ -21,7 +22,7 @@ struct SessionTests {
 
     @Test func sessionKeepsItsConfiguration() async throws {
         let server = try await WebServer(["/": .text("hello")])
-        let configuration = URLSessionConfiguration.ephemeral
+        let configuration = URLSessionConfiguration.test
         configuration.httpAdditionalHeaders = ["X-When": "before"]
         let session = URLSession(configuration: configuration)
         configuration.httpAdditionalHeaders = ["X-When": "behind its back"]
@@ -49,7 +50,7 @@ struct SessionTests {
         let server = try await WebServer(["/": .text("hello")])
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1
-        let session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: queue)
+        let session = URLSession(configuration: .test, delegate: nil, delegateQueue: queue)
         #expect(session.delegateQueue === queue)
         let seen = Outcome<Bool>()
         session.dataTask(with: server.url()) { _, _, _ in seen.give(OperationQueue.current === queue) }.resume()

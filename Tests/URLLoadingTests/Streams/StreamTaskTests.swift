@@ -108,7 +108,7 @@ struct StreamTaskTests {
         let server = try await ConnectionServer(Self.echo)
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1
-        let session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: queue)
+        let session = URLSession(configuration: .test, delegate: nil, delegateQueue: queue)
         defer { session.invalidateAndCancel() }
         let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
         task.resume()

@@ -177,7 +177,7 @@ struct DataTaskTests {
         // The name also has an IPv6 address, which has no listener.
         let server = try await WebServer(["/": .text("hello")])
         let session = URLSession.test()
-        let url = try #require(URL(string: "http://localhost:\(server.port)/"))
+        let url = try #require(URL(string: "\(server.scheme)://localhost:\(server.port)/"))
         #expect(try await session.load(url).text == "hello")
         #expect(server.requests.first?["Host"] == "localhost:\(server.port)")
         session.invalidateAndCancel()

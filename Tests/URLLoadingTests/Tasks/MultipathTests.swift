@@ -6,7 +6,9 @@ import URLLoading
     import Glibc
 #endif
 
-@Suite("Multipath TCP, RFC 8684", .loading, .timeLimit(.minutes(20)))
+@Suite(
+    "Multipath TCP, RFC 8684", .loading, .onlyDirect("a proxy decides on the transport to the server"),
+    .onlyPlain("streams without TLS reach the server"), .timeLimit(.minutes(20)))
 struct MultipathTests {
     /// IPPROTO_MPTCP.
     private static let multipath: Int32 = 262

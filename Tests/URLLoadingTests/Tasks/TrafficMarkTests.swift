@@ -4,7 +4,9 @@ import StreamTransport
 import Testing
 import URLLoading
 
-@Suite("Marks of traffic by its service type", .loading, .timeLimit(.minutes(20)))
+@Suite(
+    "Marks of traffic by its service type", .loading, .onlyDirect("the marks are read from connections to the server"),
+    .timeLimit(.minutes(20)))
 struct TrafficMarkTests {
     /// RFC 4594 §2.3; the numbers are those of the code points' names.
     private static let marks: [(NSURLRequest.NetworkServiceType, UInt8)] = [

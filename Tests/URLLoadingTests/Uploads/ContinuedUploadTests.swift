@@ -269,7 +269,8 @@ struct ContinuedUploadTests {
         #expect(upload.server.requests("/part").last.map { Data($0.body) } == Self.content.dropFirst(70_000))
     }
 
-    @Test func encryptedUploadIsNotContinuedInTheClear() async throws {
+    @Test(.onlyPlain("the second server has no TLS"))
+    func encryptedUploadIsNotContinuedInTheClear() async throws {
         let other = try await WebServer()
         let location = other.url("/part").absoluteString
         let upload = try await InterruptedUpload(
@@ -279,7 +280,8 @@ struct ContinuedUploadTests {
         #expect(error.code == .networkConnectionLost && error.uploadTaskResumeData == nil && other.requests.isEmpty)
     }
 
-    @Test func encryptedUploadIsNotMovedIntoTheClear() async throws {
+    @Test(.onlyPlain("the second server has no TLS"))
+    func encryptedUploadIsNotMovedIntoTheClear() async throws {
         let other = try await WebServer()
         other.on("/part", Answer.continuing(at: 70_000))
         let location = other.url("/part").absoluteString
@@ -330,7 +332,7 @@ struct ContinuedUploadTests {
         #expect(other.requests.allSatisfy { $0["Authorization"] == nil && $0["If-Match"] == nil && $0["X-Own"] == "1" })
     }
 
-    @Test(.onlyWithHTTP11) func uploadContinuesThroughAProxy() async throws {
+    @Test(.onlyWithHTTP11, .choosesItsConnections) func uploadContinuesThroughAProxy() async throws {
         let proxy = try await RelayProxy()
         let upload = try await InterruptedUpload(
             configure: {

@@ -9,7 +9,7 @@ struct WebSocketClosingTests {
     private typealias Code = URLSessionWebSocketTask.CloseCode
 
     @Test func closeCodeAndReasonOfTheServerAreReported() async throws {
-        let server = try await ConnectionServer { stream in
+        let server = try await ConnectionServer.webSockets { stream in
             let socket = try await stream.accept()
             try await socket.send(.string("last"))
             socket.cancel(with: WebSocketProtocol.CloseCode(rawValue: 4001), reason: Array("enough".utf8))
@@ -52,12 +52,12 @@ struct WebSocketClosingTests {
 
     @Test(arguments: [false, true])
     func delegateGetsTheCloseCodeBeforeAReceiveEnds(_ isSequence: Bool) async throws {
-        let server = try await ConnectionServer { stream in
+        let server = try await ConnectionServer.webSockets { stream in
             let socket = try await stream.accept()
             try await socket.send(.string("last"))
             socket.cancel(with: .goingAway)
         }
-        let peer = try await ConnectionServer(WebSocketTaskTests.echo)
+        let peer = try await ConnectionServer.webSockets(WebSocketTaskTests.echo)
         let delegate = BusyDelegate()
         let (session, others) = (URLSession.test(delegate), URLSession.test())
         let other = others.webSocketTask(with: peer.url())
@@ -78,7 +78,7 @@ struct WebSocketClosingTests {
     }
 
     @Test func messagesBeforeTheEndAreDelivered() async throws {
-        let server = try await ConnectionServer { stream in
+        let server = try await ConnectionServer.webSockets { stream in
             let socket = try await stream.accept()
             for text in ["a", "b"] { try await socket.send(.string(text)) }
             socket.cancel(with: .goingAway)
@@ -96,7 +96,7 @@ struct WebSocketClosingTests {
     }
 
     @Test func closeFrameWithoutACodeIsReported() async throws {
-        let server = try await ConnectionServer { stream in
+        let server = try await ConnectionServer.webSockets { stream in
             try await stream.upgrade()
             try await stream.write([0x88, 0])
             stream.closeWrite()
@@ -113,7 +113,7 @@ struct WebSocketClosingTests {
 
     @Test func codeAndReasonAreSent() async throws {
         let ended = Outcome<WebSocketEnd>()
-        let server = try await ConnectionServer { stream in ended.give(try await stream.accept().echo()) }
+        let server = try await ConnectionServer.webSockets { stream in ended.give(try await stream.accept().echo()) }
         let recorder = ConnectionRecorder()
         let session = URLSession.test(recorder)
         let task = session.webSocketTask(with: server.url())
@@ -136,7 +136,7 @@ struct WebSocketClosingTests {
 
     @Test(arguments: [1000, 4001])
     func ownCloseIsReportedWhenTheServerDisconnects(_ number: Int) async throws {
-        let server = try await ConnectionServer { stream in
+        let server = try await ConnectionServer.webSockets { stream in
             try await stream.upgrade()
             // The client's Close frame: two bytes of head, four of the mask, the code, "BuhBye".
             _ = try await stream.read(minimum: 14, maximum: 14)
@@ -158,7 +158,7 @@ struct WebSocketClosingTests {
     @Test(arguments: [(0, nil), (1005, nil), (1006, 1000), (1015, 1000), (70_000, 1000), (-1, 1000), (3999, 3999)])
     func codeThatIsNotForTheWireIsNotSent(_ code: Int, _ sent: Int?) async throws {
         let ended = Outcome<WebSocketEnd>()
-        let server = try await ConnectionServer { stream in ended.give(try await stream.accept().echo()) }
+        let server = try await ConnectionServer.webSockets { stream in ended.give(try await stream.accept().echo()) }
         let session = URLSession.test()
         let task = session.webSocketTask(with: server.url())
         task.resume()
@@ -170,7 +170,7 @@ struct WebSocketClosingTests {
 
     @Test func cancelEndsTheTaskWithoutWaiting() async throws {
         let ended = Outcome<WebSocketEnd>()
-        let server = try await ConnectionServer { stream in ended.give(try await stream.accept().echo()) }
+        let server = try await ConnectionServer.webSockets { stream in ended.give(try await stream.accept().echo()) }
         let recorder = ConnectionRecorder()
         let session = URLSession.test(recorder)
         let task = session.webSocketTask(with: server.url())
@@ -192,7 +192,7 @@ struct WebSocketClosingTests {
 
     @Test func closingTaskCanBeCancelled() async throws {
         let gate = Gate()
-        let server = try await ConnectionServer { stream in
+        let server = try await ConnectionServer.webSockets { stream in
             try await stream.upgrade()
             await gate.pass()
         }
@@ -209,7 +209,7 @@ struct WebSocketClosingTests {
     }
 
     @Test func lostConnectionFailsTheTask() async throws {
-        let server = try await ConnectionServer { stream in
+        let server = try await ConnectionServer.webSockets { stream in
             try await stream.upgrade()
             stream.closeWrite()
         }
@@ -227,7 +227,7 @@ struct WebSocketClosingTests {
     }
 
     @Test func protocolViolationOfTheServerFailsTheTask() async throws {
-        let server = try await ConnectionServer { stream in
+        let server = try await ConnectionServer.webSockets { stream in
             try await stream.upgrade()
             try await stream.write([0xF1, 1, 0x61])
         }
@@ -245,7 +245,7 @@ struct WebSocketClosingTests {
 
     @Test func messageThatIsTooLongIsRefused() async throws {
         let ended = Outcome<WebSocketEnd>()
-        let server = try await ConnectionServer { stream in
+        let server = try await ConnectionServer.webSockets { stream in
             let socket = try await stream.accept()
             try await socket.send(.data([UInt8](repeating: 1, count: 1 << 20)))
             try await socket.send(.data([UInt8](repeating: 1, count: (1 << 20) + 1)))
@@ -268,7 +268,7 @@ struct WebSocketClosingTests {
 
     @Test(arguments: [false, true])
     func maximumMessageSizeIsEnforced(_ isSetLater: Bool) async throws {
-        let server = try await ConnectionServer(WebSocketTaskTests.echo)
+        let server = try await ConnectionServer.webSockets(WebSocketTaskTests.echo)
         let session = URLSession.test()
         defer { session.invalidateAndCancel() }
         let task = session.webSocketTask(with: server.url())
@@ -289,7 +289,7 @@ struct WebSocketClosingTests {
     // MARK: Keep-alive
 
     @Test func pingsKeepTheConnectionAlive() async throws {
-        let server = try await ConnectionServer { stream in
+        let server = try await ConnectionServer.webSockets { stream in
             try await stream.upgrade()
             // Two Pings, masked, of the keep-alive; then the first is answered.
             let first = try await stream.read(minimum: 16, maximum: 16).bytes
@@ -311,7 +311,7 @@ struct WebSocketClosingTests {
 
     @Test func serverThatAnswersNoPingIsGivenUp() async throws {
         let gate = Gate()
-        let server = try await ConnectionServer { stream in
+        let server = try await ConnectionServer.webSockets { stream in
             try await stream.upgrade()
             await gate.pass()
         }

@@ -42,7 +42,7 @@ struct WebSocketTaskTests {
     // MARK: Messages
 
     @Test func messagesAreSentAndReceivedInOrder() async throws {
-        let server = try await ConnectionServer(Self.echo)
+        let server = try await ConnectionServer.webSockets(Self.echo)
         let session = URLSession.test()
         defer { session.invalidateAndCancel() }
         let task = session.webSocketTask(with: server.url())
@@ -66,7 +66,7 @@ struct WebSocketTaskTests {
 
     @Test func messagesAreQueuedUntilReceived() async throws {
         let gate = Gate()
-        let server = try await ConnectionServer { stream in
+        let server = try await ConnectionServer.webSockets { stream in
             let socket = try await stream.accept()
             for number in 0..<200 { try await socket.send(.string("\(number)")) }
             gate.open()
@@ -81,7 +81,7 @@ struct WebSocketTaskTests {
     }
 
     @Test func fragmentsAreJoinedHoweverTheyArrive() async throws {
-        let server = try await ConnectionServer { stream in
+        let server = try await ConnectionServer.webSockets { stream in
             try await stream.upgrade()
             let pieces = ["ab", "cdé", "f"]
             for (index, piece) in pieces.enumerated() {
@@ -102,10 +102,10 @@ struct WebSocketTaskTests {
     }
 
     @Test func handlersRunOnTheDelegateQueue() async throws {
-        let server = try await ConnectionServer(Self.echo)
+        let server = try await ConnectionServer.webSockets(Self.echo)
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1
-        let session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: queue)
+        let session = URLSession(configuration: .test, delegate: nil, delegateQueue: queue)
         defer { session.invalidateAndCancel() }
         let task = session.webSocketTask(with: server.url())
         task.resume()
@@ -121,7 +121,7 @@ struct WebSocketTaskTests {
     }
 
     @Test func pingsAreAnsweredInOrderOnceEach() async throws {
-        let server = try await ConnectionServer(Self.echo)
+        let server = try await ConnectionServer.webSockets(Self.echo)
         let session = URLSession.test()
         defer { session.invalidateAndCancel() }
         let task = session.webSocketTask(with: server.url())
@@ -134,7 +134,7 @@ struct WebSocketTaskTests {
     }
 
     @Test func unsolicitedPongsAreIgnored() async throws {
-        let server = try await ConnectionServer { stream in
+        let server = try await ConnectionServer.webSockets { stream in
             try await stream.upgrade()
             try await stream.write([0x8A, 0, 0x8A, 2, 0x61, 0x62, 0x81, 1, 0x61])
         }
@@ -149,7 +149,7 @@ struct WebSocketTaskTests {
 
     @Test func cancelledReceiveLosesNoMessage() async throws {
         let gate = Gate()
-        let server = try await ConnectionServer { stream in
+        let server = try await ConnectionServer.webSockets { stream in
             let socket = try await stream.accept()
             await gate.pass()
             try await socket.send(.string("kept"))
@@ -172,7 +172,7 @@ struct WebSocketTaskTests {
     }
 
     @Test func messagesComeAsASequence() async throws {
-        let server = try await ConnectionServer { stream in
+        let server = try await ConnectionServer.webSockets { stream in
             let socket = try await stream.accept()
             for text in ["a", "b", "c"] { try await socket.send(.string(text)) }
             socket.cancel(with: .normalClosure)
@@ -188,7 +188,7 @@ struct WebSocketTaskTests {
     }
 
     @Test func unexpectedEndIsThrownByTheSequence() async throws {
-        let server = try await ConnectionServer { stream in
+        let server = try await ConnectionServer.webSockets { stream in
             try await stream.upgrade()
             try await stream.write([0x81, 1, 0x61])
             stream.closeWrite()
@@ -207,7 +207,7 @@ struct WebSocketTaskTests {
     // MARK: Resting
 
     @Test func suspendedTaskNeitherReadsNorSends() async throws {
-        let server = try await ConnectionServer(Self.echo)
+        let server = try await ConnectionServer.webSockets(Self.echo)
         let session = URLSession.test()
         defer { session.invalidateAndCancel() }
         let task = session.webSocketTask(with: server.url())
@@ -230,7 +230,7 @@ struct WebSocketTaskTests {
     }
 
     @Test func closedTaskLeavesNothingBehind() async throws {
-        let server = try await ConnectionServer(Self.echo)
+        let server = try await ConnectionServer.webSockets(Self.echo)
         weak var released: URLSessionWebSocketTask?
         let session = URLSession.test()
         do {
