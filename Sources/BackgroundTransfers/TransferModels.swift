@@ -109,6 +109,8 @@ package struct TransferChallenge: Codable, Hashable, Sendable {
     package var isProxy: Bool
     /// Credentials refused so far.
     package var failures: Int
+    /// The 401 or 407.
+    package var response: TransferResponse?
 
     package init(
         host: String, port: Int, scheme: String?, realm: String?, method: String, isProxy: Bool, failures: Int
@@ -121,6 +123,12 @@ package struct TransferChallenge: Codable, Hashable, Sendable {
         self.isProxy = isProxy
         self.failures = failures
     }
+
+    /// Whether the protection space is the same.
+    package func isOfSpace(of other: TransferChallenge) -> Bool {
+        self.host == other.host && self.port == other.port && self.scheme == other.scheme && self.realm == other.realm
+            && self.method == other.method && self.isProxy == other.isProxy
+    }
 }
 
 /// The answer to a challenge.
@@ -128,7 +136,15 @@ package enum TransferChallengeAnswer: Codable, Hashable, Sendable {
     case credential(user: String, password: String)
     /// As without a delegate: the 401 or 407 response is the result.
     case withoutCredential
+    /// The next scheme that the server offers is asked about.
+    case rejectProtectionSpace
     case cancel
+}
+
+/// A challenge that the program has answered, without its response.
+package struct AnsweredChallenge: Codable, Hashable, Sendable {
+    package var challenge: TransferChallenge
+    package var answer: TransferChallengeAnswer
 }
 
 /// The answer to `willBeginDelayedRequest`.
@@ -217,8 +233,8 @@ package struct TransferRecord: Codable, Hashable, Sendable {
     /// Of an upload that its server can continue: what the library's `uploadTask(withResumeData:)` takes. In the journal
     /// before it is used, and replaced whenever the server names another upload resource.
     package var uploadResumption: Data?
-    /// For the next attempt.
-    package var answer: TransferChallengeAnswer?
+    /// For the next attempts, each in its protection space alone; `nil` for none.
+    package private(set) var answers: [AnsweredChallenge]?
     package var response: TransferResponse?
     package var counts = TransferCounts()
 
@@ -235,6 +251,23 @@ package struct TransferRecord: Codable, Hashable, Sendable {
         self.counts = counts
     }
 
+    /// Most answers that are kept, for a server that names another realm each time.
+    private static let answerLimit = 16
+
+    package func answer(to challenge: TransferChallenge) -> AnsweredChallenge? {
+        self.answers?.last { $0.challenge.isOfSpace(of: challenge) }
+    }
+
+    /// - Parameter answer: `nil` if there is none any more.
+    package mutating func setAnswer(_ answer: TransferChallengeAnswer?, to challenge: TransferChallenge) {
+        var answers = (self.answers ?? []).filter { !$0.challenge.isOfSpace(of: challenge) }
+        if let answer {
+            answers.append(AnsweredChallenge(challenge: challenge, answer: answer))
+            answers[answers.count - 1].challenge.response = nil
+        }
+        self.answers = answers.isEmpty ? nil : answers.suffix(Self.answerLimit)
+    }
+
     /// Name of the file, in the session's folder, with the received content.
     package var contentName: String { "\(self.identifier).content" }
 
@@ -244,7 +277,7 @@ package struct TransferRecord: Codable, Hashable, Sendable {
         summary.originalRequest.body = nil
         summary.currentRequest.body = nil
         summary.uploadResumption = self.uploadResumption.map { _ in Data() }
-        summary.answer = nil
+        summary.answers = nil
         return summary
     }
 }

@@ -112,11 +112,39 @@ struct TransferJournalTests {
         #expect(journal.begin(1, of: "s") == nil)
         let answer = TransferChallengeAnswer.credential(user: "ada", password: "secret")
         #expect(journal.request(.answerChallenge(task: 1, answer)) == .schedule)
-        #expect(journal.begin(1, of: "s")?.answer == answer)
+        #expect(journal.begin(1, of: "s")?.answer(to: challenge)?.answer == answer)
         #expect(journal.end(.challenged(challenge)) == .ask(challenge))
         #expect(journal.request(.answerChallenge(task: 1, .cancel)) == .stopAttempt)
         #expect(journal.sessions["s"]?.messages.first?.end.error?.code == URLError.Code.cancelled.rawValue)
-        #expect(journal.sessions["s"]?.messages.first?.end.transfer.answer == nil)
+        #expect(journal.sessions["s"]?.messages.first?.end.transfer.answers == nil)
+    }
+
+    /// A password must not go to another server, nor to a proxy.
+    @Test func answerCountsInItsProtectionSpaceOnly() throws {
+        var challenge = TransferChallenge(
+            host: "a.example", port: 80, scheme: "http", realm: "r", method: "Basic", isProxy: false, failures: 0)
+        challenge.response = TransferResponse(url: "http://a.example/1", status: 401, version: "HTTP/1.1", fields: [:])
+        var transfer = TransferRecord.sample(1)
+        transfer.setAnswer(.credential(user: "ada", password: "secret"), to: challenge)
+        #expect(transfer.answers?.map(\.challenge.response) == [nil])
+        let changes: [(inout TransferChallenge) -> Void] = [
+            { $0.host = "b.example" }, { $0.port = 81 }, { $0.scheme = "https" }, { $0.realm = "other" },
+            { $0.method = "Digest" }, { $0.isProxy = true },
+        ]
+        for change in changes {
+            var other = challenge
+            change(&other)
+            #expect(transfer.answer(to: other) == nil)
+            transfer.setAnswer(.rejectProtectionSpace, to: other)
+            #expect(transfer.answer(to: other)?.answer == .rejectProtectionSpace)
+        }
+        challenge.failures = 2
+        #expect(transfer.answer(to: challenge)?.answer == .credential(user: "ada", password: "secret"))
+        for number in 0..<20 {
+            challenge.realm = "\(number)"
+            transfer.setAnswer(.withoutCredential, to: challenge)
+        }
+        #expect(transfer.answers?.count == 16 && transfer.answer(to: challenge) != nil)
     }
 
     @Test func delayedRequestIsContinuedReplacedOrCancelled() throws {

@@ -240,12 +240,12 @@ package struct TransferJournal {
         _ answer: TransferChallengeAnswer, to task: Int, of identifier: String, now: Date
     ) -> (RequestOutcome, RequestAction) {
         guard let transfer = self.sessions[identifier]?.transfers[task] else { return (.unknownTransfer, .none) }
-        guard case .asksForCredential = transfer.phase else { return (.done, .none) }
+        guard case .asksForCredential(let challenge) = transfer.phase else { return (.done, .none) }
         if answer == .cancel {
             return self.requested(.cancel(task: task, reason: nil), of: identifier, backgroundDelay: 0, now: now)
         }
         return self.change(task, of: identifier) {
-            $0.answer = answer
+            $0.setAnswer(answer, to: challenge)
             $0.phase = .waiting(until: nil)
         }
     }
@@ -368,7 +368,7 @@ package struct TransferJournal {
             return .retry(at: date)
         case .challenged(let challenge):
             transfer.phase = .asksForCredential(challenge)
-            transfer.answer = nil
+            transfer.setAnswer(nil, to: challenge)
             self.store(transfer, of: identifier)
             return .ask(challenge)
         }

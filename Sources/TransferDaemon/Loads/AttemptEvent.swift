@@ -63,6 +63,17 @@ extension TransferResponse {
     }
 }
 
+extension TransferChallenge {
+    init(_ challenge: URLAuthenticationChallenge) {
+        let space = challenge.protectionSpace
+        self.init(
+            host: space.host, port: space.port, scheme: space.isProxy() ? space.proxyType : space.protocol,
+            realm: space.realm, method: space.authenticationMethod, isProxy: space.isProxy(),
+            failures: challenge.previousFailureCount)
+        self.response = challenge.failureResponse.flatMap { TransferResponse($0) }
+    }
+}
+
 extension TransferRequest {
     /// `nil` if the URL is not valid.
     var request: URLRequest? {

@@ -215,16 +215,17 @@ private final class LoadDelegate: NSObject, URLSessionDataDelegate {
             return completionHandler(.performDefaultHandling, nil)
         }
         running.attempt.challenged(by: space)
-        switch running.transfer.answer {
+        var asked = TransferChallenge(challenge)
+        let answered = running.transfer.answer(to: asked)
+        switch answered?.answer {
         case .credential(let user, let password) where challenge.previousFailureCount == 0:
             completionHandler(.useCredential, URLCredential(user: user, password: password, persistence: .forSession))
-        case .withoutCredential: completionHandler(.performDefaultHandling, nil)
+        case .withoutCredential: completionHandler(.useCredential, nil)
+        case .rejectProtectionSpace: completionHandler(.rejectProtectionSpace, nil)
         case .credential, .cancel, nil:
-            let failures = challenge.previousFailureCount
-            running.attempt.failed(
-                challenge: TransferChallenge(
-                    host: space.host, port: space.port, scheme: space.protocol, realm: space.realm,
-                    method: space.authenticationMethod, isProxy: space.isProxy(), failures: failures))
+            // Each attempt counts anew.
+            asked.failures += answered?.challenge.failures ?? 0
+            running.attempt.failed(challenge: asked)
             completionHandler(.cancelAuthenticationChallenge, nil)
         }
     }

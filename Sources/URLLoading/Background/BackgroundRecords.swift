@@ -111,20 +111,27 @@ extension TransferChallenge {
                 authenticationMethod: self.method)
         return URLAuthenticationChallenge(
             protectionSpace: space, proposedCredential: proposed(space), previousFailureCount: self.failures,
-            failureResponse: nil, error: nil, sender: ChallengeSender())
+            failureResponse: self.response?.urlResponse, error: nil, sender: ChallengeSender())
     }
 }
 
 extension TransferChallengeAnswer {
-    init(_ answer: ChallengeAnswer, proposed: URLCredential?) {
+    init(_ answer: ChallengeAnswer, to challenge: URLAuthenticationChallenge) {
         func credential(_ credential: URLCredential?) -> TransferChallengeAnswer {
             guard let user = credential?.user, let password = credential?.password else { return .withoutCredential }
             return .credential(user: user, password: password)
         }
         switch answer.disposition {
         case .useCredential: self = credential(answer.credential)
-        case .performDefaultHandling: self = credential(proposed)
-        case .rejectProtectionSpace: self = .withoutCredential
+        case .performDefaultHandling:
+            self = credential(challenge.proposedCredential)
+            // As in other sessions, NTLM without a credential is no reason to give up the schemes behind it.
+            if self == .withoutCredential,
+                challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodNTLM
+            {
+                self = .rejectProtectionSpace
+            }
+        case .rejectProtectionSpace: self = .rejectProtectionSpace
         case .cancelAuthenticationChallenge: self = .cancel
         }
     }

@@ -108,9 +108,7 @@ final class BackgroundTask: TaskDriver {
         let question = challenge.challenge { challenge.failures == 0 ? self.proposed(for: $0) : nil }
         let identifier = self.identifier
         self.core.ask(question, about: self.task, of: self.session) { answer in
-            self.answer(
-                .answerChallenge(
-                    task: identifier, TransferChallengeAnswer(answer, proposed: question.proposedCredential)))
+            self.answer(.answerChallenge(task: identifier, TransferChallengeAnswer(answer, to: question)))
         }
     }
 

@@ -17,16 +17,21 @@ final class BackgroundRecorder: NSObject, URLSessionDownloadDelegate, URLSession
         var metrics = 0
     }
 
+    typealias ChallengeHandler =
+        @Sendable (URLAuthenticationChallenge) -> (URLSession.AuthChallengeDisposition, URLCredential?)
     typealias DelayedHandler = @Sendable (URLRequest) -> (URLSession.DelayedRequestDisposition, URLRequest?)
 
     let log = EventLog()
     private let daemon = Mutex<BackgroundDaemon?>(nil)
     let delayed: DelayedHandler?
     let credential: URLCredential?
+    private let decide: ChallengeHandler?
     private let state = Mutex(Recording())
 
-    init(delayed: DelayedHandler? = nil, credential: URLCredential? = nil) {
+    /// - Parameter decide: answers challenges, instead of the credential.
+    init(delayed: DelayedHandler? = nil, credential: URLCredential? = nil, decide: ChallengeHandler? = nil) {
         self.delayed = delayed
+        self.decide = decide
         self.credential = credential
     }
 
@@ -90,7 +95,8 @@ final class BackgroundRecorder: NSObject, URLSessionDownloadDelegate, URLSession
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         self.note("challenge \(task.taskIdentifier)") { $0.challenges.append(challenge) }
-        completionHandler(.useCredential, self.credential)
+        let (disposition, credential) = self.decide?(challenge) ?? (.useCredential, self.credential)
+        completionHandler(disposition, credential)
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {

@@ -190,6 +190,72 @@ struct BackgroundSessionTests {
         session.invalidateAndCancel()
     }
 
+    /// A server that offers Digest and Basic, and takes Basic.
+    private static func server(offeringDigest: Bool = true) async throws -> WebServer {
+        let server = try await WebServer()
+        let digest = offeringDigest ? ["WWW-Authenticate: Digest realm=\"d\", qop=\"auth\", nonce=\"n\""] : []
+        server.on("/") { request in
+            request["Authorization"] == "Basic YWRhOnNlY3JldA=="
+                ? .text("hello") : .text("who?", digest + ["WWW-Authenticate: Basic realm=\"b\""], status: 401)
+        }
+        return server
+    }
+
+    @Test func rejectedSchemeIsFollowedByTheNext() async throws {
+        let server = try await Self.server()
+        let recorder = BackgroundRecorder(decide: { challenge in
+            guard challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodHTTPBasic else {
+                return (.rejectProtectionSpace, nil)
+            }
+            let password = challenge.previousFailureCount < 2 ? "wrong" : "secret"
+            return (.useCredential, URLCredential(user: "ada", password: password, persistence: .none))
+        })
+        let session = try await BackgroundDaemon().session(recorder)
+        session.downloadTask(with: server.url()).resume()
+        #expect(await recorder.log.has("completed 1"))
+        #expect(recorder.notes.files[1] == Data("hello".utf8))
+        let asked = recorder.notes.challenges
+        #expect(asked.map(\.protectionSpace.realm) == ["d", "b", "b", "b"])
+        #expect(asked.map(\.previousFailureCount) == [0, 0, 1, 2])
+        let responses = asked.map { $0.failureResponse as? HTTPURLResponse }
+        #expect(responses.allSatisfy { $0?.statusCode == 401 && $0?.url == server.url() })
+        session.invalidateAndCancel()
+    }
+
+    @Test func answerWithoutACredentialIsNotTheProposedOne() async throws {
+        let server = try await Self.server()
+        let recorder = BackgroundRecorder()
+        let session = try await BackgroundDaemon().session(recorder)
+        let url = try #require(URL(string: "http://ada:secret@127.0.0.1:\(server.port)/"))
+        let task = session.downloadTask(with: url)
+        task.resume()
+        #expect(await recorder.log.has("completed 1"))
+        #expect((task.response as? HTTPURLResponse)?.statusCode == 401)
+        #expect(server.requests.map { $0["Authorization"] }.allSatisfy { $0 == nil })
+        session.invalidateAndCancel()
+    }
+
+    /// The server of the first URL redirects to another one, which asks as well.
+    @Test func credentialIsNotSentToTheServerOfARedirect() async throws {
+        let other = try await Self.server(offeringDigest: false)
+        let server = try await WebServer()
+        server.on("/") { request in
+            request["Authorization"] == nil
+                ? .text("who?", ["WWW-Authenticate: Basic realm=\"b\""], status: 401)
+                : .redirect(to: other.url().absoluteString)
+        }
+        let recorder = BackgroundRecorder(decide: { challenge in
+            guard challenge.protectionSpace.port == server.port else { return (.cancelAuthenticationChallenge, nil) }
+            return (.useCredential, URLCredential(user: "ada", password: "secret", persistence: .none))
+        })
+        let session = try await BackgroundDaemon().session(recorder)
+        session.downloadTask(with: server.url()).resume()
+        #expect(await recorder.log.has("completed 1"))
+        #expect(recorder.notes.challenges.map(\.protectionSpace.port) == [server.port, other.port])
+        #expect(!other.requests.isEmpty && other.requests.allSatisfy { $0["Authorization"] == nil })
+        session.invalidateAndCancel()
+    }
+
     @Test func delayedRequestIsContinuedReplacedOrCancelled() async throws {
         let server = try await WebServer(["/": .text("old"), "/new": .text("new")])
         let replacement = URLRequest(url: server.url("/new"))
