@@ -53,7 +53,7 @@ struct HostConnectionsTests {
         #expect(self.name(ledger.acquire(needsFresh: false)) == "join")
     }
 
-    /// It may take for ever: its timeout stands still.
+    /// It may take long: the timeout of the task stands still.
     @Test func openingOfASuspendedTaskIsNotWaitedFor() {
         var ledger = Ledger(limit: 2, sharing: .unknown)
         _ = ledger.acquire(needsFresh: false)

@@ -22,6 +22,7 @@ final class ConnectionAttempt: @unchecked Sendable {
     private var opening: TransportOpening?
     private var metadata = ConnectionMetadata()
     private var isHeld = false
+    private let holdTimer = LoopTimer()
 
     /// - Parameter exchange: its consumer decides about the server's certificate and the client identity.
     init(for exchange: Exchange, in pool: ConnectionPool) {
@@ -47,7 +48,8 @@ final class ConnectionAttempt: @unchecked Sendable {
         self.demandChanged()
     }
 
-    /// No timeout runs while the exchange is suspended, and no other exchange waits for the connection.
+    /// No timeout of the exchange runs while it is suspended, and no other exchange waits for the connection. It counts as
+    /// one of the host only for as long as opening it may take.
     func demandChanged() {
         if let exchange { self.hold(exchange.isSuspended) }
     }
@@ -56,6 +58,10 @@ final class ConnectionAttempt: @unchecked Sendable {
         guard isHeld != self.isHeld else { return }
         self.isHeld = isHeld
         self.opening?.isHeld = isHeld
+        self.pool.loop.disarm(self.holdTimer)
+        if isHeld, let exchange {
+            self.pool.loop.arm(self.holdTimer, after: exchange.request.connectTimeout, target: self)
+        }
         self.pool.openingHeld(isHeld, self.key)
     }
 
@@ -143,6 +149,15 @@ final class ConnectionAttempt: @unchecked Sendable {
         self.opening = nil
         self.hold(false)
         self.pool.openingCancelled(self.key)
+    }
+}
+
+extension ConnectionAttempt: TimerTarget {
+    /// The exchange is suspended: it begins again when it is resumed.
+    func timerFired(_ timer: LoopTimer) {
+        guard let exchange = self.exchange else { return }
+        exchange.phase = .suspended(needsFresh: exchange.request.needsFreshConnection || exchange.isRepeated)
+        self.cancel()
     }
 }
 

@@ -139,6 +139,7 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
         guard exchange.isSuspended else { return }
         let removed = self.updateHost(waiter.key) { $0.waitQueue.remove(waiter.number) }
         exchange.phase = .suspended(needsFresh: removed?.needsFresh ?? false)
+        self.serveWaiting(waiter.key) { _ in }
     }
 
     /// The demand of an exchange that left has changed.
@@ -214,15 +215,16 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
         }
     }
 
+    /// An exchange waits no more. Those behind it may use a connection that it could not use.
     func withdraw(_ waiter: Waiter) {
-        self.updateHost(waiter.key) { _ = $0.waitQueue.remove(waiter.number) }
+        self.serveWaiting(waiter.key) { $0.waitQueue.remove(waiter.number) }
     }
 
     func reorder(_ exchange: Exchange, priority: Float) {
         exchange.priority = priority
         if case .running(let carrier) = exchange.phase { return carrier.setPriority(priority) }
         guard case .waiting(let waiter) = exchange.phase else { return }
-        self.updateHost(waiter.key) { host in
+        self.serveWaiting(waiter.key) { host in
             guard let found = host.waitQueue.remove(waiter.number) else { return }
             host.waitQueue.add(exchange, number: waiter.number, priority: priority, needsFresh: found.needsFresh)
         }

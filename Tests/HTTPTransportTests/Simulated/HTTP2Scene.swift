@@ -36,11 +36,14 @@ final class HTTP2Scene {
         self.listener = try self.ground.makeHost().listen(at: .ipv4(address: 0x7F00_0001, port: 0))
     }
 
-    func begin(_ method: String = "GET", body: RequestBody = .none, pull: Int = .max) -> (Exchange, Diary) {
+    func begin(
+        _ method: String = "GET", body: RequestBody = .none, pull: Int = .max, needsFresh: Bool = false
+    ) -> (Exchange, Diary) {
         let origin = ServerEndpoint(.http, host: "127.0.0.1", port: self.listener.address.port)
         var request = ExchangeRequest(origin, head: RequestHead(method: method, target: "/"))
         request.assumesHTTP2 = true
         request.body = body
+        request.needsFreshConnection = needsFresh
         let diary = Diary()
         let exchange = self.pool.exchange(request, consumer: diary)
         diary.pull(pull, exchange)

@@ -175,6 +175,26 @@ struct SimulatedExchangeTests {
         #expect(scene.end() == [])
     }
 
+    @Test func openingOfASuspendedExchangeKeepsItsPlaceForItsTimeoutOnly() throws {
+        let scene = try Scene(Self.ok, limit: 1)
+        let network = try #require(scene.ground.network)
+        network.connectScripts[scene.listener.address] = .hangs
+        let (exchange, suspended) = scene.begin()
+        scene.run(for: .seconds(1))
+        suspended.suspend(exchange)
+        network.connectScripts = [:]
+        let (_, other) = scene.begin()
+        scene.run(for: .seconds(58))
+        #expect(other.now.connections.isEmpty)
+        #expect(scene.run(atMost: .seconds(5)) { other.now.text == "ok" })
+        scene.run(for: .seconds(30))
+        #expect(suspended.now.ends == 0)
+        suspended.resume(exchange)
+        #expect(scene.run(atMost: .seconds(5)) { suspended.now.text == "ok" })
+        #expect(scene.listener.accepted.count == 1)
+        #expect(scene.end() == [])
+    }
+
     @Test func exchangeSuspendedBeforeItsRequestCanBeCancelled() throws {
         let scene = try Scene(Self.ok)
         let (exchange, suspended) = scene.begin()

@@ -248,6 +248,31 @@ struct SimulatedHTTP2Tests {
         #expect(scene.end() == [])
     }
 
+    // MARK: Waiting
+
+    /// The first of the queue needs a connection of its own, those behind it do not.
+    @Test(arguments: 0..<3) func exchangesBehindOneThatLeavesTheQueueAreServed(_ way: Int) throws {
+        var settings = HTTP2Settings()
+        settings.maximumConcurrentStreams = 2
+        let scene = try HTTP2Scene([1], limit: 1, settings: settings)
+        scene.answers = false
+        let running = (0..<2).map { _ in scene.begin() }
+        #expect(scene.run(atMost: .seconds(5)) { scene.openStreams() == 2 })
+        let (first, fresh) = scene.begin(needsFresh: true)
+        let (_, second) = scene.begin()
+        running[0].0.cancel()
+        scene.run(for: .seconds(1))
+        #expect(second.now.connections.isEmpty)
+        switch way {
+        case 0: first.cancel()
+        case 1: fresh.suspend(first)
+        default: first.setPriority(0)
+        }
+        #expect(scene.run(atMost: .seconds(5)) { !second.now.connections.isEmpty })
+        #expect(fresh.now.connections.isEmpty && scene.listener.accepted.count == 1)
+        #expect(scene.end() == [])
+    }
+
     // MARK: Suspended while connecting
 
     /// They do not know the server's protocol yet, and would share its connection.
