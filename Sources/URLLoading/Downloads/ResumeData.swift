@@ -7,7 +7,7 @@ package struct ResumeData: Sendable {
     package static let limit = 1 << 20
 
     package var originalRequest: URLRequest
-    /// After redirects.
+    /// After redirects. Without the fields of an earlier resumption.
     package var currentRequest: URLRequest
     package var validator: ResumeValidator
     /// At least 1.
@@ -22,6 +22,7 @@ package struct ResumeData: Sendable {
     ) {
         self.originalRequest = originalRequest
         self.currentRequest = currentRequest
+        for name in ["Range", "If-Range"] { self.currentRequest.setValue(nil, forHTTPHeaderField: name) }
         self.validator = validator
         self.bytesReceived = bytesReceived
         self.total = total

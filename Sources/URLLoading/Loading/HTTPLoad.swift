@@ -63,7 +63,9 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     /// The cached response that is being validated.
     var stored: CachedURLResponse?
     /// The condition fields of a cache validation or a resumed download.
-    var conditions = HTTPFields()
+    var conditions = HTTPFields() {
+        didSet { if self.loader.resumption != nil { self.isRequestPublished = false } }
+    }
     var cacheWriter: CacheWriter?
     /// The server has refused the request over HTTP/2 (RFC 9113 §7).
     var requiresHTTP11 = false
@@ -96,7 +98,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         self.core = loader.core
         self.loader = loader
         self.request = request
-        // The request of a resumed download differs from the task's current request.
+        // The request of a resumed download or upload differs from the task's current request.
         self.isRequestPublished = loader.resumption == nil && loader.uploadResumption == nil
         self.body = body
         // A protocol of the program may have redirected the task before.
@@ -242,7 +244,11 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     func publishRequest() {
         guard !self.isRequestPublished else { return }
         self.isRequestPublished = true
-        self.loader.requestChanged(self.request)
+        var request = self.request
+        if self.loader.resumption != nil {
+            for field in self.conditions { request.setValue(field.value, forHTTPHeaderField: field.name.rawName) }
+        }
+        self.loader.requestChanged(request)
     }
 
     /// A builder without the fields that are determined when the request is sent.

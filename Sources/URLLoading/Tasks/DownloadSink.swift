@@ -213,7 +213,7 @@ extension TaskLoader {
     private func validator(_ response: URLResponse) -> ResumeValidator? {
         // Offsets of the file are not those of the resource if the program asked for a part of it.
         guard let response = response as? HTTPURLResponse,
-            self.task.latestRequest?.value(forHTTPHeaderField: "Range") == nil,
+            self.resumption != nil || self.task.latestRequest?.value(forHTTPHeaderField: "Range") == nil,
             let method = HTTPRequest.Method(self.task.latestRequest?.httpMethod ?? "GET"),
             RangeResumption.isPossible(
                 method: method, status: response.statusCode, fields: response.httpFields, now: HTTPDate(Date()))

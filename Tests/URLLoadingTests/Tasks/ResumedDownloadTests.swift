@@ -54,6 +54,8 @@ struct ResumedDownloadTests {
         #expect(notes.written.last?.total == 100_000 && notes.written.last?.expected == 100_000)
         let heard = try #require(server.requests.last)
         #expect(heard["Range"] == "bytes=50000-" && heard["If-Range"] == "\"v1\"")
+        #expect(task.currentRequest?.value(forHTTPHeaderField: "Range") == "bytes=50000-")
+        #expect(task.originalRequest?.value(forHTTPHeaderField: "Range") == nil)
         #expect(recorder.eventsOfTheTask.suffix(4) == ["written", "downloaded", "metrics", "complete"])
         session.invalidateAndCancel()
     }
