@@ -46,6 +46,8 @@ package struct ProxyServer: Sendable {
     package var permits: ConnectAttempt.Permission?
     /// Called when the proxy cannot be reached, or breaks its protocol.
     package var didFail: (@Sendable () -> Void)?
+    /// Called when the proxy has connected to the server.
+    package var didTunnel: (@Sendable () -> Void)?
 
     package init(_ place: ConnectTarget, _ method: Method) {
         self.place = place

@@ -317,6 +317,7 @@ extension TransportOpening {
         ) { failure in
             self.step = .none
             guard let failure else {
+                proxy.didTunnel?()
                 self.target.watch?(.tunnelled)
                 return self.established(transport)
             }

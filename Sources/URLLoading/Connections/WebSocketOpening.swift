@@ -136,6 +136,7 @@ final class WebSocketOpening: ChallengedRequest, @unchecked Sendable {  // Confi
         guard let url = self.request.url else { return completion(.refused) }
         self.certificate = certificate
         self.core.storeCookies(lines, from: url, request: self.request, of: self.task)
+        if response.statusCode != 401 { self.credentialAccepted() }
         let challenges = response.statusCode == 401 ? lines.filter { $0.isNamed("www-authenticate") } : []
         if self.authenticate(response, challenges.map(\.value), { $0.answered($1, completion) }) { return }
         let fields = HTTPTypes.HTTPFields(lines)
@@ -161,8 +162,9 @@ final class WebSocketOpening: ChallengedRequest, @unchecked Sendable {  // Confi
 
     // MARK: Authentication
 
-    /// Updates the authorization from `Authentication-Info` of a successful handshake.
+    /// The handshake is successful: updates the authorization from its `Authentication-Info`.
     func accepted(_ lines: [FieldLine]) {
+        self.credentialAccepted()
         self.credentials.authorization?.received(
             authenticationLines: lines.filter { $0.isNamed("authentication-info") }.map(\.value))
     }

@@ -62,6 +62,8 @@ struct RequestCredentials {
     fileprivate var refusals = 0
     fileprivate var renewals = 0
     fileprivate var lastRefused: URLCredential?
+    /// Sent, and to be stored if it is accepted.
+    fileprivate var unstored: (credential: URLCredential, space: URLProtectionSpace)?
 
     /// The connection of the handshake is lost.
     /// - Returns: whether it may begin on another one.
@@ -167,6 +169,7 @@ extension ChallengedRequest {
             self.credentials.isPreemptive = false
             return
         }
+        self.credentials.unstored = nil
         if credential.user?.isEmpty == false { self.credentials.lastRefused = credential }
         self.credentials.refusals += 1
     }
@@ -290,20 +293,25 @@ extension ChallengedRequest {
         }
     }
 
-    /// Stores a credential as its persistence asks for, and uses it for this request and, unless it is for the task alone,
-    /// later ones.
+    /// Uses a credential for this request and, unless it is for the task alone, later ones.
     private func accept(_ authorization: Authorization, in space: URLProtectionSpace, isForTask: Bool) {
         let credential = authorization.credential
-        if credential.persistence != .none, let storage = self.core.configuration.urlCredentialStorage {
-            if let (task, _) = self.challengedTask {
-                storage.set(credential, for: space, task: task)
-            } else {
-                storage.set(credential, for: space)
-            }
-        }
+        self.credentials.unstored = credential.persistence == .none ? nil : (credential, space)
         if !isForTask { self.authorizations.value.insert(authorization) }
         self.credentials.authorization = authorization
         self.credentials.isPreemptive = false
+    }
+
+    /// The server or proxy has let the request pass: its credential is stored as its persistence asks for.
+    func credentialAccepted() {
+        guard let (credential, space) = self.credentials.unstored else { return }
+        self.credentials.unstored = nil
+        guard let storage = self.core.configuration.urlCredentialStorage else { return }
+        if let (task, _) = self.challengedTask {
+            storage.set(credential, for: space, task: task)
+        } else {
+            storage.set(credential, for: space)
+        }
     }
 }
 

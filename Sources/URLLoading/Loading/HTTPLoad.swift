@@ -308,6 +308,8 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
             authenticationLines: head.fields.values("Authentication-Info"))
         self.proxyAuthenticator?.credentials.authorization?.received(
             authenticationLines: head.fields.values("Proxy-Authentication-Info"))
+        if head.status != 401, head.status != 407 { self.credentialAccepted() }
+        if head.status != 407 { self.proxyAuthenticator?.credentialAccepted() }
         if head.status == 425, self.repeatTooEarly() { return }
         if head.status == 417, self.repeatWithoutExpectation() { return }
         if head.status == 401, self.authenticate(response, head) { return }

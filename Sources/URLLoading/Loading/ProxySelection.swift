@@ -93,6 +93,9 @@ extension SessionCore {
             let port = url.port ?? (scheme == "ws" || scheme == "http" ? 80 : 443)
             let target = "\(host.contains(":") ? "[\(host)]" : host):\(port)"
             server.authorize = authenticator.authorizeTunnel(to: target, fail: fail)
+            server.didTunnel = { [executor = self.executor] in
+                executor.execute { authenticator.credentialAccepted() }
+            }
         }
         return (server, authenticator)
     }

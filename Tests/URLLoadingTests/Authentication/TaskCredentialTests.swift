@@ -95,6 +95,52 @@ struct TaskCredentialTests {
         #expect(storage.stored == ["user r"] && storage.allCredentials.count == 1)
     }
 
+    @Test(arguments: [URLCredential.Persistence.forSession, .permanent])
+    func refusedCredentialIsNotStored(_ persistence: URLCredential.Persistence) async throws {
+        let server = try await BasicAuthenticationTests.server()
+        let storage = TaskStorage(nil)
+        var policies = Policies()
+        policies.challenge = { challenge, answer in
+            let password = challenge.previousFailureCount == 0 ? "wrong" : "passwd"
+            if challenge.previousFailureCount == 1 { #expect(storage.stored.isEmpty) }
+            answer(.useCredential, URLCredential(user: "user", password: password, persistence: persistence))
+        }
+        let notes = try await DataRecorder(policies).run(server.url()) { $0.urlCredentialStorage = storage }
+        #expect(notes.data == Data("in".utf8) && notes.challenges.count == 2)
+        #expect(storage.stored == ["user r"])
+        #expect(storage.allCredentials.values.first?["user"]?.password == "passwd")
+    }
+
+    @Test(.onlyWithHTTP11, arguments: [false, true])
+    func credentialOfAProxyIsStoredOnceItIsAccepted(_ isTunnel: Bool) async throws {
+        let proxy = try await WebServer(["/": .text("through")])
+        let isRight: @Sendable (ReceivedRequest) -> Answer? = {
+            $0["Proxy-Authorization"] == "Basic dXNlcjpwYXNzd2Q="
+                ? nil : .text("who?", ["Proxy-Authenticate: Basic realm=\"p\""], status: 407)
+        }
+        let target = isTunnel ? "origin.example:80" : "http://origin.example/"
+        proxy.on(target) { isRight($0) ?? (isTunnel ? .head(200) : .text("through")) }
+        let storage = TaskStorage(nil)
+        var policies = Policies()
+        policies.challenge = { challenge, answer in
+            let password = challenge.previousFailureCount == 0 ? "wrong" : "passwd"
+            if challenge.previousFailureCount == 1 { #expect(storage.stored.isEmpty) }
+            answer(.useCredential, URLCredential(user: "user", password: password, persistence: .forSession))
+        }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder) {
+            $0.urlCredentialStorage = storage
+            $0.connectionProxyDictionary = ["HTTPEnable": 1, "HTTPProxy": "127.0.0.1", "HTTPPort": proxy.port]
+        }
+        let url = try #require(URL(string: "http://origin.example/"))
+        // The proxy is asked for a tunnel where a request could be upgraded.
+        session.dataTask(with: .to(url, "GET", isTunnel ? ["Upgrade": "x", "Connection": "upgrade"] : [:])).resume()
+        let notes = try await recorder.end()
+        #expect(notes.challenges.map(\.previousFailureCount) == [0, 1] && notes.error == nil)
+        #expect(storage.stored == ["user p"])
+        session.invalidateAndCancel()
+    }
+
     /// Answers when the test calls the handler.
     private final class LateStorage: URLCredentialStorage, @unchecked Sendable {
         let asked = Outcome<@Sendable (URLCredential?) -> Void>()
