@@ -95,8 +95,9 @@ package final class SessionExecutor: @unchecked Sendable {  // `openPool` is wri
         for work in state.waiting { pool.loop.execute(work) }
         state.continuations = []
         state.waiting = []
-        self.publish(pool)
+        // Before others find it, whose exchanges it is to refuse.
         if state.isClosed { pool.close() }
+        self.publish(pool)
     }
 
     // MARK: Connections
