@@ -197,15 +197,19 @@ extension URL {
             let named = URL(string: "http://\(host)/")?.host(percentEncoded: false) ?? host
             return named.utf8.allSatisfy { $0 < 0x80 } ? named.loweredASCII : self.escapedServerName
         }
-        let isName = host.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F && !Self.delimiters.contains($0) }
-        return isName ? host.loweredASCII : self.escapedServerName
+        return host.utf8.contains(where: Self.needsEscape) ? self.escapedServerName : host.loweredASCII
     }
 
     /// Never found, whoever is asked for it.
     private var escapedServerName: String? { self.host(percentEncoded: true)?.loweredASCII }
 
-    /// Characters that a host has only in an escape.
-    private static let delimiters = Array("/?#@[]\\\"<>^`{|}".utf8)
+    /// Whether a host has the ASCII character only in an escape.
+    private static func needsEscape(_ character: UInt8) -> Bool {
+        switch Unicode.Scalar(character) {
+        case "\0"..." ", "/", "?", "#", "@", "[", "]", "\\", "\"", "<", ">", "^", "`", "{", "|", "}", "\u{7F}": true
+        default: false
+        }
+    }
 
     /// Foundation finds no port in digits that exceed an `Int`.
     fileprivate var hasUnreadablePort: Bool {

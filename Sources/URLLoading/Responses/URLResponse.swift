@@ -195,8 +195,7 @@ enum ResponseArchive {
 
 extension Data {
     init(copying bytes: RawSpan) {
-        self.init(count: bytes.byteCount)
-        var target = self.mutableBytes
-        target.copy(bytes, at: 0)
+        self.init()
+        self.append(copying: bytes)
     }
 }
