@@ -30,7 +30,9 @@ package final class LinuxSystem: System {
         self.waker = waker
         unsafe self.found = .allocate(capacity: ReadyEvents.capacity)
         self.resolutions = PendingResolutions(resolver: resolver, waker: waker)
-        var event = unsafe epoll_event(events: EPOLLIN.rawValue, data: epoll_data(u64: Self.wakeToken))
+        // Edge-triggered: each write is reported once, and the count need not be read.
+        let interest = EPOLLIN.rawValue | EPOLLET.rawValue
+        var event = unsafe epoll_event(events: interest, data: epoll_data(u64: Self.wakeToken))
         _ = unsafe epoll_ctl(poller, EPOLL_CTL_ADD, waker, &event)
     }
 
@@ -57,17 +59,11 @@ package final class LinuxSystem: System {
         for index in 0..<Int(count) {
             let event = unsafe self.found[index]
             guard unsafe event.data.u64 != Self.wakeToken else {
-                self.answerWake()
+                self.resolutions.deliver()
                 continue
             }
             events.append(unsafe .init(token: event.data.u64, ready: Interest(epoll: event.events)))
         }
-    }
-
-    private func answerWake() {
-        var count: eventfd_t = 0
-        _ = unsafe eventfd_read(self.waker, &count)
-        self.resolutions.deliver()
     }
 
     /// Rounded up, so that a wait never ends just short of its deadline and spins.
