@@ -153,7 +153,7 @@ private final class LinkMachine {
 
     /// Between two attempts to connect: the first and the longest.
     private static let pauses = (Duration.milliseconds(10), Duration.milliseconds(500))
-    /// How long a lost daemon is looked for.
+    /// How long to try to reach a lost daemon.
     private static let reconnectLimit = Duration.seconds(30)
     /// Between two attempts to start a daemon.
     private static let startInterval = Duration.milliseconds(150)

@@ -43,7 +43,7 @@ package enum DaemonStarter {
             .first { $0.hasPrefix("/") && FileManager.default.isExecutableFile(atPath: $0) }
     }
 
-    /// Appends to the log, which begins anew above 1 MiB.
+    /// Appends to the log, which is truncated above 1 MiB.
     private static func logFile(_ folders: TransferFolders) -> FileHandle? {
         let descriptor = open(folders.log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { return nil }

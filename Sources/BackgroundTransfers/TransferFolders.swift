@@ -33,7 +33,7 @@ package struct TransferFolders: Hashable, Sendable {
     /// Locked by the daemon that runs.
     package var lock: String { "\(self.runtime)/transferd.lock" }
     package var journal: String { "\(self.state)/transfers.sqlite" }
-    /// What a daemon says that a program started.
+    /// Log file of a daemon that a program started.
     package var log: String { "\(self.state)/transferd.log" }
     package var transfers: String { "\(self.state)/transfers" }
 

@@ -27,7 +27,7 @@ package struct SessionAttachment: Codable, Hashable, Sendable {
     package var settings: SessionSettings
     /// Whether the daemon started the program, and no person.
     package var isLaunchedForEvents: Bool
-    /// Whether the same session was attached before by the same program: it has not started anew.
+    /// Whether the same session was attached before by the same program: it has not restarted.
     package var isReattachment: Bool
 
     package init(

@@ -77,7 +77,7 @@ package struct RoomHistoryPage: ControlModel {
     package init() {}
 }
 
-/// What happens in a room. `gap`: publications after the requested position are missing. `ended` is the last event.
+/// An event of a room. `gap`: publications after the requested position are missing. `ended` is the last event.
 package struct RoomEvent: ControlModel {
     package static let types = ["following", "gap", "publication", "joined", "left", "ended"]
 

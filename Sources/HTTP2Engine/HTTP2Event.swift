@@ -5,7 +5,7 @@ package enum HTTP2Role: Sendable {
     case client, server
 }
 
-/// What a peer's bytes mean. Everything that one stream says comes in its order.
+/// An event of a connection. Events of one stream are in order.
 package enum HTTP2Event: Equatable, Sendable {
     /// A request (server) or a response with its final status (client). `isLast`: no body and no trailers follow.
     case head(HTTP2StreamID, HTTP2FieldBlock, isLast: Bool)
@@ -81,7 +81,7 @@ extension HTTP2ErrorCode: CustomStringConvertible {
     }
 }
 
-/// Why a connection cannot go on.
+/// Why a connection failed.
 package enum HTTP2Failure: Error, Equatable, Sendable {
     /// The peer broke a rule of RFC 9113; the text is libnghttp2's.
     case violation(HTTP2ErrorCode, String)

@@ -1,8 +1,8 @@
-/// What one side announces and bounds.
+/// Settings and limits that one side announces.
 package struct HTTP2Settings: Equatable, Sendable {
     /// Bytes of each stream's body that may be sent to this side before it consumes them. 1 to 2^31 - 1.
     package var streamWindow: Int32 = 1 << 20
-    /// Bytes of all streams together that may be on their way. They are released when `data` is given out, so that a
+    /// Bytes of all streams together that may be in flight. They are released when `data` is given out, so that a
     /// stream that is not consumed does not stop the others. 65 535 to 2^31 - 1.
     package var connectionWindow: Int32 = 8 << 20
     /// Size of a head or trailer section that is accepted, counted as `HTTP2FieldBlock.listSize`. Announced too.

@@ -11,7 +11,7 @@ final class SimulatedListener {
     let watchers = Watchers()
     unowned let network: SimulatedNetwork
     private var queue: Deque<SimulatedStream> = []
-    /// Handshakes under way that have a place in the queue.
+    /// Handshakes in progress that have a place in the queue.
     private var promised = 0
     private(set) var isClosed = false
 

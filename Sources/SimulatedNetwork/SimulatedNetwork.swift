@@ -64,7 +64,7 @@ package final class SimulatedNetwork {
         self.timeline.now
     }
 
-    /// Milliseconds since 1970-01-01T00:00:00Z: goes on with virtual time from that of the machine.
+    /// Milliseconds since 1970-01-01T00:00:00Z: advances with virtual time, starting at that of the machine.
     var wallClockMilliseconds: Int64 {
         let passed = Timeline.start.duration(to: self.now) + self.wallClockStep
         return self.wallClockStart + Int64(passed / .milliseconds(1))
@@ -152,13 +152,13 @@ extension SimulatedNetwork {
         return .timeOver
     }
 
-    /// Runs until `condition` holds, which is looked at before the first step and after each.
+    /// Runs until `condition` holds, which is checked before the first step and after each.
     @discardableResult
     package func run(until condition: () -> Bool, atMost limit: Duration = .seconds(60)) -> RunOutcome {
         self.advance(to: self.now.advanced(by: limit), by: { $0.nextInstant }, until: condition)
     }
 
-    /// Runs until nothing is under way and no loop waits for a deadline.
+    /// Runs until nothing is in flight and no loop waits for a deadline.
     @discardableResult
     package func runUntilIdle(atMost limit: Duration = .seconds(3600)) -> RunOutcome {
         self.advance(to: self.now.advanced(by: limit), by: { $0.nextInstant }, until: { false })
@@ -219,7 +219,7 @@ extension SimulatedNetwork {
         return deadline.map { min($0, next) } ?? next
     }
 
-    /// Deadlines of loops count here only if they come before something that is under way.
+    /// Deadlines of loops count here only if they come before something in flight.
     private var nextTrafficInstant: MonotonicInstant? {
         guard let traffic = self.timeline.nextTraffic, let next = self.nextInstant else { return nil }
         return min(traffic, next)
@@ -407,7 +407,7 @@ package enum ConnectScript: Hashable, Sendable {
 package enum RunOutcome: Hashable, Sendable {
     /// The awaited condition holds.
     case conditionMet
-    /// Nothing is under way and no loop waits for a deadline: without a push from outside nothing will ever happen.
+    /// Nothing is in flight and no loop waits for a deadline: without an outside event nothing will ever happen.
     case idle
     /// The time given is over.
     case timeOver

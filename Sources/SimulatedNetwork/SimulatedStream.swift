@@ -63,7 +63,7 @@ final class SimulatedStream {
     /// Bytes left to send until something on the way resets both ends.
     var bytesUntilReset: Int?
 
-    /// Since when the oldest bytes under way make no progress.
+    /// Since when the oldest bytes in flight make no progress.
     private var unacknowledgedSince: MonotonicInstant?
     var awaitsAcknowledgement = false
     private var lastHeard: MonotonicInstant
@@ -283,7 +283,7 @@ extension SimulatedStream {
         self.watchers.notify()
     }
 
-    /// How long bytes may stay under way. Without a user timeout a closed window is waited on for ever, a silent
+    /// How long bytes may stay in flight. Without a user timeout a closed window is waited on for ever, a silent
     /// network is not.
     private var acknowledgementLimit: Duration? {
         self.options.userTimeout ?? (self.isPathStalled ? Self.retransmissionLimit : nil)
@@ -503,7 +503,7 @@ extension SimulatedStream {
         }
     }
 
-    /// Lets go of the other end once neither can tell the other anything.
+    /// Releases the other end once neither can send to the other.
     private func severIfDone() {
         guard let peer = self.peer, self.isOrphan, peer.isOrphan else { return }
         let isQuiet = self.segments.isEmpty && peer.segments.isEmpty && self.resetDue == nil && peer.resetDue == nil

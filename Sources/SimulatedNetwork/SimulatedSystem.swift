@@ -369,7 +369,7 @@ extension SimulatedSystem {
     package func outputHold(of descriptor: Descriptor) -> OutputHold? {
         guard let stream = self.process.stream(descriptor, "outputHold"), stream.family == .tcp, let peer = stream.peer
         else { return nil }
-        // Segments leave at once here: what has not arrived is under way, or waits for the window.
+        // Segments leave at once here: what has not arrived is in flight, or waits for the window.
         return OutputHold(
             unsent: stream.awaitsWindow ? stream.outbound.count : 0,
             window: max(0, peer.receiveCapacity - peer.received.count))

@@ -21,7 +21,7 @@ struct Timeline {
     static let start = MonotonicInstant(nanoseconds: 1_000_000_000)
 
     var now = Self.start
-    /// Bytes and answers under way.
+    /// Bytes and answers in flight.
     private var traffic = Heap<Entry>()
     /// Kernel timeouts and scripted ends of stalls, which may still be pending when nothing else happens on the network.
     private var patience = Heap<Entry>()

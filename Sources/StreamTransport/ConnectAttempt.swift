@@ -27,7 +27,7 @@ package final class ConnectAttempt {
     private let delayTimer = LoopTimer()
     private var deadlineTimer = HoldableTimer()
 
-    /// Whether the timeout stands still; the attempt itself continues.
+    /// Whether the timeout is paused; the attempt itself continues.
     package var isHeld: Bool {
         get { self.deadlineTimer.isHeld }
         set { self.deadlineTimer.setHeld(newValue, on: self.loop, target: self) }
@@ -218,7 +218,7 @@ extension ConnectAttempt: TurnEndTarget {
     }
 }
 
-/// Where to connect to.
+/// Target of a connection.
 package enum ConnectTarget: Hashable, Sendable {
     /// A name to look up, or an address in digits.
     case host(String, port: UInt16)

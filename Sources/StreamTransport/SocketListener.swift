@@ -1,6 +1,6 @@
 /// A listening socket on one loop.
 ///
-/// Takes at most `acceptsPerTurn` connections a turn, so that a burst of newcomers cannot starve the connections that
+/// Takes at most `acceptsPerTurn` connections a turn, so that a burst of connections cannot starve those that
 /// are there. When the process has no descriptor for another connection it stops accepting, and tries again every
 /// `exhaustionPause` until it succeeds: the waiting ones stay in the kernel's queue.
 package final class SocketListener {
@@ -14,7 +14,7 @@ package final class SocketListener {
         let rawValue: UInt8
 
         static let owner = Pauses(rawValue: 1)
-        /// No descriptor or memory was left for a newcomer.
+        /// No descriptor or memory was left for another connection.
         static let exhaustion = Pauses(rawValue: 2)
     }
 
@@ -52,7 +52,7 @@ package final class SocketListener {
         }
     }
 
-    /// Leaves newcomers in the kernel's queue until `resume`.
+    /// Leaves new connections in the kernel's queue until `resume`.
     package func pause() {
         self.loop.assertOnLoop()
         self.pauses.insert(.owner)
@@ -107,7 +107,7 @@ package final class SocketListener {
             self.owner?.acceptingPaused(by: self, error)
             return false
         case .failure:
-            // The newcomer is gone already (ECONNABORTED) or its network failed: errors of that connection, not of the
+            // The peer is gone already (ECONNABORTED) or its network failed: errors of that connection, not of the
             // listener (accept(2)).
             self.endExhaustion()
             return true
@@ -140,7 +140,7 @@ extension SocketListener: TimerTarget {
 package protocol SocketListenerOwner: AnyObject {
     /// The owner now owns the descriptor.
     func accepted(_ socket: AcceptedSocket, by listener: SocketListener)
-    /// No descriptor or memory for a newcomer; accepting is tried again until `acceptingResumed`.
+    /// No descriptor or memory for a new connection; accepting is tried again until `acceptingResumed`.
     func acceptingPaused(by listener: SocketListener, _ error: SystemError)
     func acceptingResumed(by listener: SocketListener)
 }

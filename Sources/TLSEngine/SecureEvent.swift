@@ -31,7 +31,7 @@ public struct TLSMetadata: Sendable, Hashable {
     public let peerChain: [[UInt8]]
     /// Whether the session was resumed; the peer was verified when the session was established, not now.
     public let resumed: Bool
-    /// What became of early data.
+    /// Outcome of early data.
     public let earlyData: EarlyDataOutcome
 
     public init(

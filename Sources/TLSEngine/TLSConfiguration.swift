@@ -257,6 +257,6 @@ public enum KeyLog: Sendable {
     case lines(@Sendable (String) -> Void)
     /// Appends lines to the file at this path; creates it if it is missing.
     ///
-    /// `failed` is called once, on a connection's thread, when a line cannot be written; the connection goes on.
+    /// `failed` is called once, on a connection's thread, when a line cannot be written; the connection continues.
     case file(String, failed: (@Sendable () -> Void)? = nil)
 }

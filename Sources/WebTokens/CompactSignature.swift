@@ -29,8 +29,8 @@ struct CompactSignature {
         (self.algorithm, self.keyIdentifier) = try Self.readHeader(header)
     }
 
-    /// Reads what concerns the choice of the key. A key in the header itself, or the address of one, is not used: whoever
-    /// makes a token could choose it.
+    /// Reads the algorithm and the key's name. A key or its address in the header is not used: the one who
+    /// makes the token could choose it.
     private static func readHeader(_ bytes: [UInt8]) throws(TokenError) -> (algorithm: String, key: String?) {
         guard String(validating: bytes, as: UTF8.self) != nil else { throw .malformed("the header is not UTF-8") }
         var algorithm: String?

@@ -1,7 +1,7 @@
 import ByteKernels
 
 /// A strict, incremental parser of chunked content (RFC 9112 §7.1): sizes, extensions, content. Trailers are left to
-/// `HeadScanner`.
+/// `TrailerParser`.
 ///
 /// It buffers nothing, and bounds the number of framing bytes between two pieces of content.
 package struct ChunkReader {

@@ -1,7 +1,7 @@
 import CommandLineText
 import Testing
 
-@Suite("Course of a connection")
+@Suite("State machine of a conversation")
 struct ConversationTests {
     private func settings(
         messages: Bool, one: Bool = false, idleTimeout: Duration? = nil, endsWithPeer: Bool = false

@@ -1,7 +1,7 @@
 import CommandLineText
 import Testing
 
-@Suite("Lines and text from elsewhere")
+@Suite("Lines and untrusted text")
 struct LinesTests {
     private func split(_ pieces: [String], limit: Int = 100) throws -> [String] {
         var splitter = LineSplitter(limit: limit)

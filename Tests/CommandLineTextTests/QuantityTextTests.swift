@@ -1,7 +1,7 @@
 import CommandLineText
 import Testing
 
-@Suite("Figures for people")
+@Suite("Formatting of sizes and durations")
 struct QuantityTextTests {
     @Test(
         arguments: [

@@ -1,7 +1,7 @@
 import CommandLineText
 import Testing
 
-@Suite("Tables for people")
+@Suite("Text tables")
 struct TextTableTests {
     private static func table() -> TextTable {
         var table = TextTable([

@@ -1,7 +1,7 @@
 import CommandLineText
 import Testing
 
-@Suite("Wrong usage in one line")
+@Suite("Usage errors in one line")
 struct UsageLineTests {
     @Test func usageLineNamesTheErrorAndTheHelpCommand() {
         let whole = """

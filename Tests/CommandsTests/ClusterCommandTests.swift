@@ -71,7 +71,7 @@ struct ClusterCommandTests {
         try await LoopbackCluster.run(["a", "b"], limits: { $0.gatherTimeout = .milliseconds(200) }) { cluster in
             cluster.network.setSilent("b", true)
             let run = await self.run(try cluster.node("a"), "ls")
-            let note = "sluice: no answer of the nodes b; what they have is missing\n"
+            let note = "sluice: nodes that did not answer, whose entries are missing: b\n"
             #expect(run.code == 0 && run.errors == note)
             let host = CommandHost()
             let words = ["ls", "--watch", "--interval", "100ms", "--control", try cluster.node("a").control]

@@ -75,10 +75,10 @@ struct RoomCommandTests {
                 await self.run(gateway, "users", "ada", "--mute").output.hasPrefix("mute          ada in every room"))
             let user = await self.run(gateway, "users", "ada").output
             #expect(user.contains("client \(ada.client), in no room\nmute          in every room for "), "\(user)")
-            #expect(await self.run(gateway, "users", "ada", "--send", "hi").output == "sent to 1 clients\n")
+            #expect(await self.run(gateway, "users", "ada", "--send", "hi").output == "sent to 1 client\n")
             #expect(try await ada.receive()["push"]?["message"]?["data"]?.string == "hi")
             let end = await self.run(gateway, "users", "ada", "--disconnect", "--code", "4501", "--reason", "over")
-            #expect(end.output == "disconnected 1 clients\n")
+            #expect(end.output == "disconnected 1 client\n")
             #expect(try await ada.end() == "4501 over")
         }
     }

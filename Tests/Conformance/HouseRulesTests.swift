@@ -1,6 +1,6 @@
 import Testing
 
-@Suite("Rules of the house")
+@Suite("Source rules")
 struct HouseRulesTests {
     private func rules(_ text: String, path: String = "Sources/GatewayCore/Route.swift") -> [String] {
         HouseRules.findings(in: SourceFile(path: path, text: text)).map(\.rule)

@@ -3,7 +3,7 @@ import ControlAPI
 import ControlClient
 import Testing
 
-@Suite("Connections for people")
+@Suite("Table of connections")
 struct ConnectionTableTests {
     private static var one: Connection {
         var one = Connection { $0.id = "17" }

@@ -1,7 +1,7 @@
 import ControlPlane
 import Testing
 
-@Suite("Places for connections to the control plane")
+@Suite("Connection slots of the control plane")
 struct ConnectionSlotsTests {
     @Test func longestIdleConnectionIsClosed() {
         var places = ConnectionSlots(limit: 3, clientLimit: 10)

@@ -2,7 +2,7 @@ import ControlPlane
 import StreamTransport
 import Testing
 
-@Suite("How many requests at once")
+@Suite("Limit of concurrent requests")
 struct RequestLimiterTests {
     private let start = MonotonicInstant(nanoseconds: 1_000_000_000)
 

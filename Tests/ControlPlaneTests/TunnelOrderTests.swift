@@ -4,7 +4,7 @@ import GatewayConfiguration
 import GatewayCore
 import Testing
 
-@Suite("Orders of tunnels")
+@Suite("Requests to open tunnels")
 struct TunnelOrderTests {
     private func order(_ more: String) throws -> ClientTunnelRequest {
         let body = #"{"downstream":{"url":"tcp://127.0.0.1:1"},"upstream":{"url":"ws://127.0.0.1:2/x"}\#(more)}"#

@@ -3,7 +3,7 @@ import GatewayTestSupport
 import TestSupport
 import Testing
 
-@Suite("The terms of transfers in a configuration")
+@Suite("Transfer settings in a configuration")
 struct TransferSettingsTests {
     private static let rest = """
 

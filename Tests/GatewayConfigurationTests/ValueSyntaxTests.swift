@@ -1,7 +1,7 @@
 import GatewayConfiguration
 import Testing
 
-@Suite("Values as people write them")
+@Suite("Syntax of configuration values")
 struct ValueSyntaxTests {
     @Test(arguments: [
         ("0", Duration.zero), ("0s", .zero), ("1ms", .milliseconds(1)), ("500ms", .milliseconds(500)),

@@ -55,7 +55,7 @@ struct RoomClientLimitTests {
         #expect(scene.join("b") == ClientScene.error(.tooManyRequests))
     }
 
-    @Test func entriesOfWhichNobodyHearsHaveNoRate() {
+    @Test func entriesWithoutJoinLeaveHaveNoRate() {
         var scene = ClientScene(ClientScene.authority { $0.joinRate = 1 }) { $0.commandRate = 10_000 }
         _ = scene.connect()
         for _ in 0..<100 {

@@ -1,7 +1,7 @@
 import Rooms
 import Testing
 
-@Suite("What the server does to a client of the rooms")
+@Suite("Server API operations on a client of the rooms")
 struct RoomClientServerTests {
     private static let data = Payload.json(Array("1".utf8))
 

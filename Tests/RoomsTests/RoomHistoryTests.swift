@@ -96,7 +96,7 @@ struct RoomHistoryTests {
             (0, "", [1, 2, 3, 4, 5], true),
             (6, "e", [], false), (3, "f", [], false), (5, "f", [], false), (3, "", [], false), (.max, "e", [], false),
         ] as [(UInt64, String, [UInt64], Bool)])
-    func clientGetsWhatItMissedOrIsToldThatItCannot(
+    func clientRecoversOrIsReportedAsNotRecovered(
         _ offset: UInt64, _ epoch: String, _ expected: [UInt64], _ isComplete: Bool
     ) {
         let recovered = Self.history(5).recover(
@@ -191,7 +191,7 @@ struct RoomPatternTests {
         ("a*b*c", "acb", false), ("news:*", "news:", true), ("news:*", "new", false), ("**", "x", true), ("", "", true),
         ("", "a", false), ("*a*a*", "aa", true), ("*a*a*", "a", false), ("é*", "été", true),
     ])
-    func starStandsForAnyText(_ pattern: String, _ name: String, _ matches: Bool) {
+    func starMatchesAnyText(_ pattern: String, _ name: String, _ matches: Bool) {
         #expect(RoomPattern(pattern).matches(name) == matches)
     }
 

@@ -234,11 +234,11 @@ def test_commands_list_moderate_and_publish(serve):
     assert (name, count, rooms) == ("ada", "1", "kept:a") and (nodes == "-") == (not serve.cluster)
     assert client("rooms", "--json").encode() == control.get("/v1/rooms", limit=1000).body
     assert client.run("rooms", "kept:a", "--history").lines[1].endswith('  2  -  "two"')
-    assert client("rooms", "kept:a", "--kick", "--user", "ada") == "removed 1 clients\n"
+    assert client("rooms", "kept:a", "--kick", "--user", "ada") == "removed 1 client\n"
     assert "in every room for" in client("users", "ada", "--ban", "--for", "1h")
     assert "ban " in client("users", "ada")
     assert client("users", "ada", "--unban") == "lifted\n"
-    assert client("users", "ada", "--disconnect") == "disconnected 1 clients\n"
+    assert client("users", "ada", "--disconnect") == "disconnected 1 client\n"
     while ada.socket.read().opcode != 8:
         pass
     ada.socket.close()

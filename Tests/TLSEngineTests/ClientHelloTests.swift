@@ -2,7 +2,7 @@ import TLSEngine
 import TestSupport
 import Testing
 
-@Suite("Looking into a ClientHello, RFC 8446 §4.1.2")
+@Suite("Parsing a ClientHello, RFC 8446 §4.1.2")
 struct ClientHelloTests {
     @Test(arguments: ClientHelloVector.all)
     func requestsOfAClientHelloAreRead(_ vector: ClientHelloVector) {

@@ -2,7 +2,7 @@ import TLSEngine
 import TestSupport
 import Testing
 
-@Suite("The caller decides over the peer, at leisure")
+@Suite("Verification decided by the caller, asynchronously")
 struct DecisionTests {
     enum Decider: CaseIterable {
         case client

@@ -3,7 +3,7 @@ import TLSEngine
 import TestSupport
 import Testing
 
-@Suite("Certificates and keys as people store them")
+@Suite("Formats of certificates and keys")
 struct MaterialTests {
     private static let keys: [(form: String, bytes: [UInt8], password: String?)] = [
         ("SEC 1", Array(ForeignMaterial.key.utf8), nil),

@@ -2,7 +2,7 @@ import TLSEngine
 import TestSupport
 import Testing
 
-@Suite("Compact records beside OpenSSL's")
+@Suite("Compact record layer compared with OpenSSL's")
 struct RecordTwinsTests {
     /// The differences between the two, with their reasons.
     private static let differences = [

@@ -10,7 +10,7 @@ package protocol ClusterBus: Sendable {
     ///
     /// Cancelling the awaiting Swift task ends the call with `timeout`. Then, and at the timeout, the handler's task on the
     /// node is cancelled, unless the message that says so is lost.
-    /// - Parameter timeout: after it, the call fails with `timeout`; the node may have acted nevertheless.
+    /// - Parameter timeout: after it, the call fails with `timeout`; the node may still have acted.
     func call(_ node: String, _ message: [UInt8], timeout: Duration) async throws(ClusterError) -> [UInt8]
 
     /// Sends a message to all other nodes. Nodes that cannot be reached at the moment miss it.
@@ -74,7 +74,7 @@ package enum ClusterError: Error, Equatable, Sendable, CustomStringConvertible {
     }
 }
 
-/// What a node says of itself.
+/// A node's record about itself.
 package struct NodeRecord: Sendable, Equatable {
     package var name: String
     /// Another one each time that the node starts.
@@ -97,7 +97,7 @@ package struct NodeRecord: Sendable, Equatable {
     }
 }
 
-/// What a node has to do.
+/// Load of a node.
 package struct NodeLoad: Sendable, Equatable {
     package var connections = 0
     /// Rooms with members on the node.

@@ -32,7 +32,7 @@ package struct RedisBusSettings: Sendable {
     }
 }
 
-/// What happens to a node's part in the cluster.
+/// Event of a node's membership in the cluster.
 package enum RedisBusEvent: Equatable, Sendable {
     /// The node has a lease of its name. Called once after each loss.
     case registered
@@ -51,7 +51,7 @@ package final class RedisBusCounters: Sendable {
     package let announcements = Atomic<Int>(0)
     /// Calls and announcements above the limit of those handled at once.
     package let refused = Atomic<Int>(0)
-    /// Messages that are none of this version.
+    /// Messages that this version does not know.
     package let malformed = Atomic<Int>(0)
     /// Answers to calls that had ended.
     package let late = Atomic<Int>(0)

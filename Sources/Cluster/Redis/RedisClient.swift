@@ -143,7 +143,7 @@ package final class RedisClient {
     ///
     /// The server executes the scripts given to `init` in the order of the calls; in a cluster, those with keys of one slot,
     /// also while the slot moves to another server. A call that came after one that must be sent again waits for it, unless
-    /// it was on its way already: see `RedisSlotQueue`. The server does not have other scripts, nor any after `SCRIPT FLUSH`:
+    /// it was sent already: see `RedisSlotQueue`. The server does not have other scripts, nor any after `SCRIPT FLUSH`:
     /// then the client sends the source after a first attempt, and later calls may precede it.
     /// - Parameters:
     ///   - keys: in a cluster, all of one slot. While it migrates, a script with several keys of which one does not exist

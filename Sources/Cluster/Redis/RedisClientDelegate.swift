@@ -1,6 +1,6 @@
 import RedisEngine
 
-/// What a client of Redis tells its owner, on its loop.
+/// Events of a Redis client for its owner, on its loop.
 ///
 /// The functions are called while the client handles an event of a connection, never within a call of the owner: each
 /// may call everything of the client, `stop` included.

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What clients of Redis did, for metrics. All loops share one; any thread may read it.
+/// Counters of Redis clients, for metrics. All loops share one; any thread may read it.
 package final class RedisCounters: Sendable {
     /// Upper bounds of the histogram's buckets, in microseconds; one more bucket is for longer times.
     package static let bounds: [Int64] = [
@@ -53,7 +53,7 @@ package final class RedisCounters: Sendable {
 
     package init() {}
 
-    /// Not one instant's: the counters go on while they are read.
+    /// Not a snapshot: the counters change while they are read.
     package var values: Values {
         var values = Values()
         values.commands = self.commands.load(ordering: .relaxed)

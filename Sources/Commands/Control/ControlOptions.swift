@@ -244,7 +244,7 @@ struct CommandContext: Sendable {
     /// Says that nodes did not answer; `nil` if all did.
     static func missing(from nodes: [String]?) -> String? {
         guard let nodes, !nodes.isEmpty else { return nil }
-        return "no answer of the nodes \(nodes.joined(separator: ", ")); what they have is missing"
+        return "nodes that did not answer, whose entries are missing: \(nodes.joined(separator: ", "))"
     }
 
     // MARK: Failing

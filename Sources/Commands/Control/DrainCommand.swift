@@ -115,7 +115,7 @@ struct DrainCommand: AsyncParsableCommand {
         guard body.nodes != nil else { return [try answer.decoded(Drain.self)] }
         let list = try answer.decoded(DrainList.self)
         if let nodes = list.unreachable, !nodes.isEmpty {
-            context.note("no drain of the nodes \(nodes.joined(separator: ", ")), which did not answer")
+            context.note("not drained, because they did not answer: \(nodes.joined(separator: ", "))")
         }
         return list.items
     }

@@ -14,8 +14,8 @@ struct PublishCommand: AsyncParsableCommand {
         abstract: "Publish a message in a room of a running gateway.",
         discussion: """
             TEXT that is a JSON value is published as it is, other text as a JSON string. Without TEXT, or with -, all of \
-            standard input is one message, without its last line break. What the room's policy permits clients does not \
-            matter.
+            standard input is one message, without its last line break. The room's policy for clients does not \
+            apply.
 
             EXAMPLES
               sluice publish chat:lobby 'the server restarts at noon'

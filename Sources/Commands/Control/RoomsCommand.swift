@@ -104,7 +104,7 @@ private enum RoomAction {
         case .count(let request, let verb):
             try await context.perform(request, as: ClientCount.self) {
                 context.note(unreachable: $0.unreachable)
-                return ["\(verb) \($0.clients) clients"]
+                return ["\(verb) \($0.clients) client\($0.clients == 1 ? "" : "s")"]
             }
         case .restrict(let request):
             try await context.perform(request, as: RestrictionList.self) { RoomDetails.lines($0) }
@@ -141,7 +141,7 @@ private enum RoomAction {
 
 /// Options that select rooms.
 private struct RoomListOptions: ParsableArguments {
-    @Option(help: .value("pattern", "Only rooms whose names match; `*` stands for any text."))
+    @Option(help: .value("pattern", "Only rooms whose names match; `*` matches any text."))
     var pattern: String?
 
     @Option(help: .value("number", "Only rooms with at least this many members."))
@@ -229,7 +229,7 @@ private struct RoomModerationOptions: ParsableArguments {
     @Option(help: .value("user", "Lift the ban of this user."))
     var unban: String?
 
-    @Option(help: .value("user", "Forbid this user for a time to publish."))
+    @Option(help: .value("user", "Forbid this user to publish for a time."))
     var mute: String?
 
     @Option(help: .value("user", "Permit this user to publish again."))

@@ -85,7 +85,7 @@ private enum UserAction {
         case .count(let request, let verb):
             try await context.perform(request, as: ClientCount.self) {
                 context.note(unreachable: $0.unreachable)
-                return ["\(verb) \($0.clients) clients"]
+                return ["\(verb) \($0.clients) client\($0.clients == 1 ? "" : "s")"]
             }
         case .restrict(let request):
             try await context.perform(request, as: RestrictionList.self) { RoomDetails.lines($0) }
@@ -98,7 +98,7 @@ private enum UserAction {
 
 /// Options that select users.
 private struct UserListOptions: ParsableArguments {
-    @Option(help: .value("pattern", "Only users whose names match; `*` stands for any text."))
+    @Option(help: .value("pattern", "Only users whose names match; `*` matches any text."))
     var pattern: String?
 
     @Option(help: .value("name", "Only connections that are in this room."))
@@ -135,7 +135,7 @@ private struct UserOptions: ParsableArguments {
     @Flag(help: "Lift the ban from every room.")
     var unban = false
 
-    @Flag(help: "Forbid the user for a time to publish.")
+    @Flag(help: "Forbid the user to publish for a time.")
     var mute = false
 
     @Flag(help: "Lift the mute in every room.")

@@ -12,7 +12,7 @@ import URLLoading
 struct TransferDaemonCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "transferd",
-        abstract: "Carry out the transfers of background sessions, also while their programs do not run.",
+        abstract: "Run the daemon that carries out background transfers while their programs do not run.",
         discussion: """
             One daemon serves a user. Programs whose URLSession has a background configuration start it, or systemd does with \
             the units in deploy. It ends when no program is connected and no transfer is left.
@@ -24,17 +24,17 @@ struct TransferDaemonCommand: ParsableCommand {
               SLUICE_TRANSFERD_CONDITIONS
                   Instead of the machine's: metered, battery, busy, or good.
               SLUICE_TRANSFERD_BACKGROUND_DELAY
-                  Seconds that the first transfer waits which a program creates
+                  Delay in seconds of the first transfer created by a program
                   that the daemon started. (default: 15)
               SLUICE_TRANSFERD_IDLE_TIME
-                  Seconds that the daemon stays when nothing is left. (default: 10)
+                  Seconds until the daemon exits without transfers. (default: 10)
 
             EXAMPLES
               sluice transferd
               systemctl --user enable --now sluice-transferd.socket
 
             EXIT CODES
-              0   nothing was left, or another daemon runs
+              0   no transfer was left, or another daemon runs
               64  invalid command line
               71  system error, like a full disk or a missing library
             """)
@@ -61,7 +61,7 @@ struct TransferDaemonCommand: ParsableCommand {
                 Self.log("serving \(TransferFolders.current.socket)")
                 try? ServiceSupervisor.notify("READY=1")
             }
-            Self.log(outcome == .ended ? "nothing is left" : "another daemon runs")
+            Self.log(outcome == .ended ? "no transfer is left" : "another daemon runs")
         } catch {
             ErrorReporter.print("sluice: \(error)")
             throw ExitStatus.systemError

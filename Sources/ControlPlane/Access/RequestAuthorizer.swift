@@ -60,7 +60,7 @@ struct RequestAuthorizer: Sendable {
     }
 }
 
-/// What one configuration allows callers to do.
+/// Rights of callers in one configuration.
 struct ControlAccess: Sendable {
     let settings: ControlSettings
     let authorizer: RequestAuthorizer

@@ -24,7 +24,7 @@ struct ForwardedReceive: Sendable {
         var turn = min(timeout, longest)
         while true {
             let forwarded = self.request(request, waiting: turn, isOnlyTurn: turn == timeout)
-            // The wait is the other node's; the rest is for the journey.
+            // The wait is the other node's; the rest is for the round trip.
             let limit = turn + self.nodes.cluster.limits.requestTimeout
             let reply = try await self.call.cancellingOnDisconnect {
                 try await self.nodes.send(forwarded, to: node, as: .receive, timeout: limit)
@@ -70,7 +70,7 @@ extension ReceiveRequest {
     }
 }
 
-/// What of a connection fits into an answer to another node.
+/// Limits of an answer to another node.
 struct AnswerBounds: Sendable {
     /// Bytes of the answer besides its payload.
     private static let overhead = 256

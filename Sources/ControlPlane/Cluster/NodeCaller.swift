@@ -17,7 +17,7 @@ struct NodeCaller: Sendable {
     /// Longest body of a request to another node, and of its answer, in bytes.
     static func bodyLimit(_ limits: GatewayCluster.Limits) -> Int { max(0, limits.messageSize - Self.headSize) }
 
-    /// What one node answered.
+    /// Answer of one node.
     struct Outcome: Sendable {
         let node: String
         let result: Result<NodeReply, ControlProblem>
@@ -115,7 +115,7 @@ extension ControlProblem {
         case .timeout(let node):
             self = Self(
                 504, "node-silent",
-                "The node \(node.prefix(64)) did not answer within \(DurationText(timeout)); it may have acted nevertheless."
+                "The node \(node.prefix(64)) did not answer within \(DurationText(timeout)); it may have acted."
             ).retryable()
         case .tooLarge(let limit):
             self.init(502, "node-answer-too-large", "Nodes exchange at most \(limit) bytes at a time.")

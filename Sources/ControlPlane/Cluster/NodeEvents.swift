@@ -27,7 +27,7 @@ package struct EventBatch: Sendable, Equatable {
         }
     }
 
-    /// Identifies the process: another one counts its events anew.
+    /// Identifies the process: another one counts its events from 1.
     package var instance: String
     /// The number of the last event that was read, whether or not it matches.
     package var position: UInt64

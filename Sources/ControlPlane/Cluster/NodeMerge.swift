@@ -3,7 +3,7 @@ import GatewayCore
 import HummingbirdCore
 import Rooms
 
-/// What the nodes answered to the same request.
+/// Answers of the nodes to one request.
 struct NodeAnswers: Sendable {
     let own: String
     /// Whether the request did not name nodes.

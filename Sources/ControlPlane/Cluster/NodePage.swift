@@ -68,7 +68,7 @@ package struct NodePage: Sendable, Equatable {
 
 /// The start of a page of a list of several nodes. Opaque to clients, and valid on every node.
 package struct NodeCursor: Sendable, Equatable {
-    /// Where the list of one node goes on; `nil` from its beginning.
+    /// Cursor in the list of one node; `nil` at its beginning.
     package struct Start: Sendable, Equatable {
         package let node: String
         package let cursor: String?
@@ -109,7 +109,7 @@ package struct NodeCursor: Sendable, Equatable {
             .joined(separator: ",")
     }
 
-    /// Where the lists of the selected nodes go on.
+    /// Cursors in the lists of the selected nodes.
     package func starts(of nodes: [String]) -> [Start] {
         let known = self.starts.filter { nodes.contains($0.node) }
         guard self.includesLaterNodes, let last = self.starts.last else { return known }

@@ -27,9 +27,9 @@ struct RoomMetrics {
         let (clients, users) = self.hub.users.counts
         text.family("sluice_room_clients", .gauge, "Connected clients of the rooms' protocol.")
         text.sample("sluice_room_clients", [], clients)
-        text.family("sluice_room_users", .gauge, "Users with a name among them.")
+        text.family("sluice_room_users", .gauge, "Connected users with a name.")
         text.sample("sluice_room_users", [], users)
-        text.family("sluice_room_inbox_bytes", .gauge, unit: "bytes", "Messages on their way between event loops.")
+        text.family("sluice_room_inbox_bytes", .gauge, unit: "bytes", "Messages announced to loops, not taken yet.")
         text.sample("sluice_room_inbox_bytes", [], self.hub.bytesUnderWay)
         let policies = self.policies.sorted { $0.key < $1.key }
         func family(_ name: String, unit: String? = nil, _ help: String, _ value: KeyPath<Gauges, Int>) {
@@ -65,8 +65,8 @@ struct RoomMetrics {
         }
         family("sluice_room_publications", "Messages published in rooms.", .publications)
         family("sluice_room_deliveries", "Messages delivered to members.", .deliveries)
-        family("sluice_room_recovered", "Publications that clients got when they came back.", .recovered)
-        family("sluice_room_unrecovered", "Clients that came back and missed publications for good.", .unrecovered)
+        family("sluice_room_recovered", "Publications that reconnecting clients recovered.", .recovered)
+        family("sluice_room_unrecovered", "Reconnecting clients that could not recover.", .unrecovered)
         family("sluice_room_lost", "Messages that slow members lost by the policy of their room.", .lost)
         family("sluice_room_filtered", "Publications that members did not get because of their filters.", .filtered)
         func total(_ name: String, _ help: String, _ count: Int) {
@@ -98,7 +98,7 @@ struct RoomMetrics {
             text.sample("\(name)_total", [], count)
         }
         family("sluice_redis_commands", "Commands given to a connection to Redis.", redis.commands)
-        family("sluice_redis_failures", "Commands that were not answered, or with an error.", redis.failures)
+        family("sluice_redis_failures", "Commands that got no reply or an error.", redis.failures)
         family("sluice_redis_refusals", "Commands that no connection accepted.", redis.refused)
         family("sluice_redis_connections", "Connections that became ready.", redis.connections)
         family("sluice_redis_losses", "Connections that were lost, and attempts that failed.", redis.losses)

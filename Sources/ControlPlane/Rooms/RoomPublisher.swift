@@ -42,7 +42,7 @@ struct RoomPublisher: Sendable {
                     .retryable(after: 1)
             case .uncertain:
                 ControlProblem(
-                    502, "rooms-uncertain", "The connection to Redis was lost; it may have been done, or not.")
+                    502, "rooms-uncertain", "The connection to Redis was lost; the request may have been executed.")
             case .refused(let reason): ControlProblem(502, "rooms-refused", "Redis refused: \(reason)")
             case .tooManyRooms:
                 ControlProblem(
@@ -51,7 +51,7 @@ struct RoomPublisher: Sendable {
             case .tooLarge:
                 ControlProblem(422, "too-many-clients", "The room has more clients than one answer lists.")
             case .unrecoverablePosition:
-                ControlProblem(410, "other-epoch", "The room's stream began anew; start again without since.")
+                ControlProblem(410, "other-epoch", "The room has another epoch; start again without since.")
                     .at(parameter: "since")
             }
         }

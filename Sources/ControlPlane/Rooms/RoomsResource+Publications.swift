@@ -55,7 +55,7 @@ extension RoomsResource {
     // MARK: Publishing
 
     private static let publishDocument = OperationDocument(
-        "Publishes a message in a room; what its policy permits clients does not matter",
+        "Publishes a message in a room, whatever its policy permits clients",
         body: [.json(RoomPublish.self)], isBodyRequired: true,
         responses: [.init(200, "Published", .json(RoomPosition.self))], problems: [404])
 

@@ -46,7 +46,7 @@ struct RoomsResource: Sendable {
     private static let listDocument = OperationDocument(
         "Lists rooms page by page, in the order of their names",
         parameters: [
-            "pattern": .text("Names; `*` stands for any text.", example: "chat:*"),
+            "pattern": .text("Names; `*` matches any text.", example: "chat:*"),
             "minMembers": .integer(0...100_000_000, "Minimum number of members.", example: 1),
             "limit": .integer(1...Self.maximumRoomsPerPage, "Rooms per page. Default: 100.", example: 100),
             "cursor": .cursor,
@@ -194,7 +194,7 @@ struct RoomsResource: Sendable {
                 try await self.disconnect($0)
             },
             self.restriction("banFromRoom", "ban", "Bans a user from a room for a time, and removes its clients", .ban),
-            self.restriction("muteInRoom", "mute", "Forbids a user for a time to publish in a room", .mute),
+            self.restriction("muteInRoom", "mute", "Forbids a user to publish in a room for a time", .mute),
             self.lifting("unbanFromRoom", "unban", "Lifts the ban of a user from a room", .ban),
             self.lifting("unmuteInRoom", "unmute", "Permits a user again to publish in a room", .mute),
         ]

@@ -49,7 +49,7 @@ struct UsersResource: Sendable {
             ) { try await self.send($0) },
             self.restriction(
                 "banUser", "ban", "Bans a user from every room for a time, and removes its clients from all", .ban),
-            self.restriction("muteUser", "mute", "Forbids a user for a time to publish in any room", .mute),
+            self.restriction("muteUser", "mute", "Forbids a user to publish in any room for a time", .mute),
             self.lifting("unbanUser", "unban", "Lifts the ban of a user from every room", .ban),
             self.lifting("unmuteUser", "unmute", "Lifts the mute of a user in every room", .mute),
         ]
@@ -58,7 +58,7 @@ struct UsersResource: Sendable {
     private static let listDocument = OperationDocument(
         "Lists the users who are connected to rooms page by page, in the order of their names of up to \(UserSelection.nameLimit) bytes",
         parameters: [
-            "pattern": .text("Names; `*` stands for any text.", example: "ad*"),
+            "pattern": .text("Names; `*` matches any text.", example: "ad*"),
             "room": .text("Only connections that are in this room.", example: "chat:lobby"),
             "fields": .text(
                 "Names of the members to include besides `id`, separated by commas. Default: all.",

@@ -99,7 +99,7 @@ enum Waiting {
         return await event.wait(within: limit)
     }
 
-    /// Waits for work that does not react to cancellation, and goes on after the timeout.
+    /// Waits for work that does not react to cancellation, and continues after the timeout.
     /// - Returns: `nil` on timeout.
     static func forResult<Value: Sendable>(
         within limit: Duration, of work: @escaping @Sendable () async -> Value

@@ -134,7 +134,7 @@ private struct BodyReader {
 
     private let bytes: [UInt8]
     private let passedOn: Set<MemberName>
-    /// Where the values of the members `passedOn` are in `bytes`.
+    /// Ranges in `bytes` of the values of the members `passedOn`.
     private var contents: [Range<Int>] = []
     /// Names and indices that lead to the value that is being read.
     private var path: [String] = []

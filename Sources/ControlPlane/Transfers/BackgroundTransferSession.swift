@@ -40,7 +40,7 @@ final class BackgroundTransferSession: Sendable {
         return try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     }
 
-    /// Makes the transfers of an earlier gateway: those that go on, and those that ended meanwhile. Blocks while their files
+    /// Makes the transfers of an earlier gateway: unfinished ones, and those that ended meanwhile. Blocks while their files
     /// are stored, up to 10 s; the others follow.
     func restoreAll() {
         if self.session.hasWaitingMessages {
@@ -61,7 +61,7 @@ final class BackgroundTransferSession: Sendable {
     func adopt(_ task: URLSessionTask, _ delegate: TransferDelegate) { self.delegate.adopt(task, delegate) }
 }
 
-/// What a gateway has to know of a background transfer that an earlier one created, besides its request.
+/// State of a background transfer for the next gateway, besides its request.
 struct BackgroundTransferRecord: Codable, Equatable, Sendable {
     private static let version = 1
 
@@ -118,7 +118,7 @@ struct BackgroundTransferRecord: Codable, Equatable, Sendable {
 }
 
 extension TransferPlan {
-    /// The plan of a background transfer. Its destination is checked anew: the directories may be others now.
+    /// The plan of a background transfer. Its destination is checked again: the directories may have changed.
     init(restoring record: BackgroundTransferRecord, _ task: URLSessionTask, settings: TransferSettings) {
         self.init(
             request: task.originalRequest ?? URLRequest(url: URL(fileURLWithPath: "/")), bodyLimit: record.bodyLimit,

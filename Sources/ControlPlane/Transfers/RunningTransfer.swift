@@ -309,7 +309,7 @@ final class RunningTransfer: Sendable {
         if self.plan.runsInBackground { task?.taskDescription = self.backgroundRecord }
     }
 
-    /// What a later gateway needs to know of the transfer.
+    /// State of the transfer for the next gateway.
     private var backgroundRecord: String? {
         self.state.withLock { state in
             let instants = [self.createdAt, state.startedAt ?? self.registry.now]

@@ -28,8 +28,8 @@ struct TransferFile: Sendable {
             throw ControlProblem(
                 403, "path-not-allowed",
                 """
-                The path is to begin with /, without empty parts, control characters, and dots for its own or the upper \
-                directory.
+                The path must begin with / and have no control characters, no empty segments, and no segments \
+                "." or "..".
                 """
             ).at(pointer: pointer)
         }

@@ -76,7 +76,7 @@ final class TransferRegistry: Sendable {
 
     var background: BackgroundTransferSession? { self.backgroundSession.withLock { $0 } }
 
-    /// Takes the transfers that go on in the daemon. Waits for the daemon, up to 25 s.
+    /// Takes over the transfers that run in the daemon. Waits for the daemon, up to 25 s.
     /// - Parameters:
     ///   - name: `TransferSettings.background`.
     ///   - settings: where files may be.

@@ -1,6 +1,6 @@
 import CGSSAPI
 
-/// What a client proves its identity with.
+/// Credential that proves a client's identity.
 package enum SecurityCredential: Sendable, Hashable {
     /// The tickets of the user whom the process runs as, or what else the mechanism takes by itself.
     case system
@@ -8,7 +8,7 @@ package enum SecurityCredential: Sendable, Hashable {
     case password(user: String, password: String)
 }
 
-/// What a step of a security context gives.
+/// Result of a step of a security context.
 package struct SecurityStep: Sendable, Equatable {
     /// For the other side; empty for none.
     package let token: [UInt8]

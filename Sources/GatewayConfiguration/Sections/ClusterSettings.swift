@@ -3,11 +3,11 @@ import WireText
 
 /// The Redis by which several gateways are one system.
 package struct ClusterSettings: Sendable, Equatable {
-    /// What rooms do while Redis cannot be reached.
+    /// Policy of rooms while Redis cannot be reached.
     package enum WhenAway: String, Sendable, Hashable, CaseIterable {
         /// Publishing is refused; connections stay, and get what they missed when Redis is back.
         case refuse
-        /// Rooms that keep no history go on among the members of each node; all others refuse.
+        /// Rooms that keep no history serve the members of each node; all others refuse.
         case local
     }
 
@@ -97,7 +97,7 @@ extension ClusterSettings: SettingsSection {
                 "when-away", \.whenAway, .choice,
                 """
                 What rooms do while Redis cannot be reached. `refuse`: publishing is refused with 100 (temporary), connections \
-                stay, and all recover what they missed when Redis is back. `local`: rooms without history go on among the \
+                stay, and all recover what they missed when Redis is back. `local`: rooms without history serve the \
                 members of each node; those with history refuse.
                 """),
             .value(
@@ -106,7 +106,7 @@ extension ClusterSettings: SettingsSection {
                 Whether a Redis with an append-only file, when it starts again, has all that it acknowledged before. Then clients \
                 recover what they missed across the restart. After a crash of the machine that is so only with \
                 `appendfsync always`: with `everysec`, the default of Redis, the publications of the last second may be \
-                missing, and nobody is told. `false` begins another epoch in each room whenever Redis starts again, or the \
+                missing without notice. `false` begins another epoch in each room whenever Redis starts again, or the \
                 room's slot moves to another server.
                 """),
             .value(

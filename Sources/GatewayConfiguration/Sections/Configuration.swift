@@ -92,7 +92,7 @@ extension Configuration: SettingsSection {
         .sections(
             .routes, \.routes, example: "[{name: echo, path: /echo, target: echo}]",
             """
-            Which connections go where. At least one is required. A request that matches no route gets 404; a route \
+            Maps connections to targets. At least one is required. A request that matches no route gets 404; a route \
             that no connection can take is refused.
             """),
         .sections(

@@ -115,7 +115,7 @@ extension RoomSettings: SettingsSection {
             """
             Memory of all histories in this gateway; in a cluster, of its copies for rooms with members. Above it, the histories of the rooms that were not used for longest \
             are removed, those without members first, until an eighth of it is free. Clients that come back to such a \
-            room are told that they cannot recover.
+            room get `recovered: false`.
             """),
         .value(
             "max-name-length", \.client.maximumChannelLength, .integer(1...4096),
@@ -130,8 +130,8 @@ extension RoomSettings: SettingsSection {
         .value(
             "max-recovery", \.client.maximumRecovery, .integer(1...100_000),
             """
-            Publications that a client gets when it comes back. A client that missed more is told that it cannot \
-            recover.
+            Most publications that a reconnecting client gets. A client that missed more gets `recovered: \
+            false`.
             """),
         .value(
             "max-history", \.client.maximumHistory, .integer(1...100_000),
@@ -155,13 +155,13 @@ extension RoomSettings: SettingsSection {
         .optional(
             "personal-room", \.personalRoom, .personalRoom, example: "\"#{user}\"",
             """
-            Name of a room that each client with a user name is in from the beginning; `{user}` stands for the name. \
+            Name of a room that each client with a user name is in from the beginning; `{user}` is the name. \
             Give these rooms a policy with `subscribe: nobody`, so that no other user enters them.
             """),
         .optional(
             "user-header", \.userHeader, .headerName, example: "X-User",
             """
-            Field of the opening request whose value is the user's name. It counts in requests of the peers alone that \
+            Field of the opening request whose value is the user's name. It counts only in requests of the peers that \
             `forwarding-trusted` of the listener names, by default those of the same machine: proxies that remove the \
             field from their clients' requests. A request with the field empty, or more than once, has no user.
             """),
@@ -240,7 +240,7 @@ extension RoomPolicy: SettingsSection {
         .required("name", \.name, .name, "Name for metrics, unique among policies."),
         .required(
             "pattern", \.pattern, .roomPattern,
-            "Names of the rooms: `*` stands for any text, also none; other characters for themselves."),
+            "Names of the rooms: `*` matches any text, also none; other characters match themselves."),
         .value(
             "subscribe", \.subscribe, .choice,
             """
@@ -274,7 +274,7 @@ extension RoomPolicy: SettingsSection {
         .value(
             .recovery, \.recovery, .choice,
             """
-            What a client gets that comes back: `stream`, everything it missed; `cache`, the newest publication if it \
+            What a reconnecting client gets: `stream`, everything it missed; `cache`, the newest publication if it \
             missed any; `off`, nothing. Requires `history-size`.
             """),
     ]
@@ -303,9 +303,9 @@ extension RoomPolicy: SettingsSection {
         .value(
             "slow-readers", \.slowReaders, .choice,
             """
-            A member for which more than 4 MiB wait: `disconnect` ends its connection with 3008; `drop-oldest` and \
+            Beyond 4 MiB undelivered to a member, `disconnect` ends its connection with 3008; `drop-oldest` and \
             `skip-to-latest` let it lose messages, unless the room has recovery: then its subscription ends with 2500, \
-            and it comes back for what it missed.
+            and it subscribes again and recovers what it missed.
             """),
         .value(
             "delta", \.deltas, .choice,
@@ -317,7 +317,7 @@ extension RoomPolicy: SettingsSection {
         .value(
             "tag-filters", \.allowsFilters, .boolean,
             """
-            Whether a client may ask for the publications alone whose tags match its filter (`tf`); else its request is \
+            Whether a client may request only publications whose tags match its filter (`tf`); else its request is \
             refused with 107. It saves traffic, and hides nothing: the history shows all publications.
             """),
     ]
@@ -334,7 +334,7 @@ extension RoomPolicy: SettingsSection {
 extension ValueSyntax<RoomPattern> {
     /// `news:*`.
     package static var roomPattern: ValueSyntax {
-        ValueSyntax(.text("news:*", "a room's name, in which `*` stands for any text")) {
+        ValueSyntax(.text("news:*", "a room's name, in which `*` matches any text")) {
             text throws(ValueSyntaxError) in
             guard (1...255).contains(text.utf8.count), text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
                 throw ValueSyntaxError(expected: "a pattern of 1 to 255 bytes without control characters")

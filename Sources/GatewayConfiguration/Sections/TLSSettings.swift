@@ -186,7 +186,7 @@ extension KeyPassword {
             },
             .custom(
                 file, .value(ValueSyntax<String>.path), example: "/etc/sluice/\(name.rawValue).txt",
-                "\(text): the first line of this file. Not together with `\(name.rawValue)`."
+                "\(text). The value is the first line of this file. Not together with `\(name.rawValue)`."
             ) { section, settings in
                 if section.has(name), section.has(file) {
                     section.add(
@@ -311,7 +311,7 @@ extension ClientTLSSettings: SettingsSection {
             .crl, \.revocationLists, .path, example: "[/etc/sluice/root.crl, /etc/sluice/issuing.crl]",
             """
             PEM or DER files with the current revocation lists (RFC 5280) of every authority in the chain; without \
-            them revocation is not checked. The connection fails (502) if a certificate is revoked, or an authority \
+            them revocation is not checked. The connection fails if a certificate is revoked, or an authority \
             has no current list. Not together with `insecure`.
             """),
     ]

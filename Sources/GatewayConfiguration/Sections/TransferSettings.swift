@@ -89,8 +89,8 @@ extension TransferSettings: SettingsSection {
         .optional(
             "background", \.background, .name, example: "edge", needsRestart: true,
             """
-            Name under which transfers go on without the gateway: the daemon `sluice transferd` carries them out, and the \
-            gateway of this user that starts with the same name shows and steers them again, by their ids. It has to be \
+            Name under which transfers outlive the gateway: the daemon `sluice transferd` carries them out, and the \
+            gateway of this user that starts with the same name shows and controls them again, by id. It has to be \
             unique among the user's gateways. These are downloads to a `destination` without a body, and uploads of a \
             `file`, without `credential`, `insecure`, `authorities` and `followRedirects: false`; all others end with \
             the gateway. Needs the package libsqlite3-0.

@@ -64,7 +64,7 @@ package struct BufferWatermarks: Sendable, Equatable {
     }
 }
 
-/// What happens when one direction of a tunnel ends.
+/// Action when one direction of a tunnel ends.
 package enum HalfClose: String, Sendable, Equatable, CaseIterable {
     /// The other direction stays open until it ends too; no Close frame is sent until then.
     case hold

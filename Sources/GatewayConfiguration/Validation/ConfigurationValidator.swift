@@ -474,7 +474,7 @@ package struct ConfigurationValidator {
 
     // MARK: Unique matches
 
-    /// What a route matches.
+    /// Host and path that a route matches.
     private struct RouteMatch: Hashable {
         let host: HostPattern?
         let shape: PathPattern

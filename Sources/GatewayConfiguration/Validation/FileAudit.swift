@@ -179,7 +179,7 @@ package enum FileProblem: Sendable, Equatable {
     /// A directory, device or pipe.
     case notAFile
     case notADirectory
-    /// The system's reason why it cannot be looked at, like a loop of symbolic links.
+    /// The system's reason why it cannot be read, like a loop of symbolic links.
     case unusable(String)
 
     /// To be read after "found".

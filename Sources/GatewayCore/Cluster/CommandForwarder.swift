@@ -48,7 +48,7 @@ package struct ForwardedCommands: Sendable, Equatable {
     }
 }
 
-/// What became of commands for a client without a WebSocket.
+/// Outcome of commands for a client without a WebSocket.
 package enum CommandsOutcome: UInt8, Sendable {
     /// The client's node performs them.
     case accepted = 1
@@ -56,7 +56,7 @@ package enum CommandsOutcome: UInt8, Sendable {
     /// More commands of the client wait than may.
     case overflowed = 3
     case unknownNode = 4
-    /// The node, or the server that connects the nodes, did not answer. The commands may be performed nevertheless.
+    /// The node, or the server that connects the nodes, did not answer. The commands may still be performed.
     case unreachable = 5
     /// Too many commands for the node wait. These were not sent.
     case busy = 6

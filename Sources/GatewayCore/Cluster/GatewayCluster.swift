@@ -4,7 +4,7 @@ import Synchronization
 
 /// The gateway as one node of a cluster: asks other nodes, answers them, and keeps its bans and mutes like theirs.
 package final class GatewayCluster: Sendable {
-    /// What a message is about; its first byte.
+    /// Subject of a message; its first byte.
     package enum Subject: UInt8, Sendable {
         /// A request of the REST interface.
         case request = 0x72
@@ -301,7 +301,7 @@ package final class GatewayCluster: Sendable {
 }
 
 extension GatewayShared {
-    /// What the node has to do at the moment. The share of a core is left at 0.
+    /// Current load of the node. The share of a core is left at 0.
     package var load: NodeLoad {
         var load = NodeLoad()
         load.connections = self.withAdmission { $0.connections }

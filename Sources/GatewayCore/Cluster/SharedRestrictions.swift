@@ -107,7 +107,7 @@ package struct RestrictionChange: Sendable, Equatable {
     }
 }
 
-/// What one node knows of the bans and mutes of its cluster, lifted ones included until they would have ended.
+/// One node's copy of the bans and mutes of its cluster, lifted ones included until they would have ended.
 /// Bounded by `Moderation.limit`.
 package struct RestrictionReplica: Sendable {
     /// Changes made this long after the present, by the clock of another node, are refused: a clock that is far ahead would

@@ -45,7 +45,7 @@ final class FileTransmission: HTTPBodySource {
 
     private static let smallRest = 4 << 10
 
-    /// - Returns: whether to go on.
+    /// - Returns: whether to continue.
     private func writePiece(_ exchange: PlainExchange) -> Bool {
         switch self.plan.parts[self.index] {
         case .text(let bytes):

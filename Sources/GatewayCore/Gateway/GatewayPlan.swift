@@ -176,7 +176,7 @@ package final class ListenerPlan: Sendable {
         self.route = route
     }
 
-    /// Where a request goes.
+    /// Destination of a request.
     enum Destination {
         /// The opening handshake is valid.
         case webSocket(MatchedRequest)

@@ -96,7 +96,7 @@ final class HTTPConnection {
 
     private func received(_ head: RequestHead) {
         self.context.user = nil
-        // A reload changes the routes of open connections too. A listener that is gone answers what was under way.
+        // A reload changes the routes of open connections too. Requests in progress of a removed listener are answered.
         if let plan = self.gateway.plan(ofListener: self.plan.configuration.name) {
             self.plan = plan
         } else {
@@ -458,7 +458,7 @@ extension HTTPConnection: LiveConnection {
 
     func stop(_ signal: CloseSignal) { self.end(after: .stopped) }
 
-    /// Ends after the response under way.
+    /// Ends after the current response.
     private func end(after cause: TerminationCause) {
         self.recordTermination(.operator, cause)
         self.persists = false

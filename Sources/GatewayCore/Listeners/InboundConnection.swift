@@ -5,7 +5,7 @@ import StreamTransport
 import TLSEngine
 import WebSocketProtocol
 
-/// A connection on its way from the listener to its endpoint, its tunnel or its responder: PROXY header, TLS, opening handshake, route.
+/// An accepted connection until it has its endpoint, tunnel or responder: PROXY header, TLS, opening handshake, route.
 /// One deadline covers it all.
 final class InboundConnection {
     let context: ConnectionContext

@@ -85,7 +85,7 @@ final class ConnectionContext {
         self.tokenExpiry.map { .milliseconds($0 - self.loop.system.wallClockMilliseconds()) }
     }
 
-    /// Rates of what requests publish in rooms, where clients cannot be told from one another; `nil` before the first.
+    /// Rates of what requests publish in rooms, where clients cannot be distinguished; `nil` before the first.
     var roomMeters: RoomMeters? {
         get { self.rare?.value.roomMeters }
         set { self.changeRare { $0.roomMeters = newValue } }

@@ -70,7 +70,7 @@ enum PageProgram {
             names.set(info.client, data.name);
             showPeople();
           }
-          // Who enters says so, as nothing else tells the names of guests.
+          // Each member announces its name on entering, as guests have no other way to.
           if (typeof data?.entered === 'boolean') return data.entered && note(' entered', nameOf(info));
           const isOwn = Boolean(chat.client) && info?.client === chat.client;
           const item = element('li', undefined, isOwn ? 'own' : '');

@@ -30,7 +30,7 @@ package actor RunningConfiguration {
     package typealias Follower = @Sendable (Configuration) throws(GatewayPlanError) -> Adoption
 
     package private(set) var snapshot: ConfigurationSnapshot
-    /// What the gateway started with.
+    /// Settings that the gateway started with.
     private let startDocument: DocumentNode
     /// The settings that the last warning named.
     private var delayedKeys = ""

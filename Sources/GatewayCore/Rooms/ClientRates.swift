@@ -2,7 +2,7 @@ import Rooms
 import StreamTransport
 import Synchronization
 
-/// Whom the limits of one client count: a user, on all its connections; a client without a name by its address.
+/// Identity of a client in its limits: the user, on all connections; without a name the address.
 package enum RoomClientKey: Hashable, Sendable {
     case user(String)
     case address(ClientKey)
@@ -23,7 +23,7 @@ package enum RoomClientKey: Hashable, Sendable {
 /// What clients have used up of their rates, beyond the end of a connection: a client that opens a connection for each
 /// message may not send more than one that stays.
 package final class ClientRates: Sendable {
-    /// Clients that have used up some of their rates, above which the rates of all begin anew.
+    /// Clients that have used up some of their rates, above which the meters of all are reset.
     package static let limit = 65_536
 
     private let table = Mutex<[RoomClientKey: RoomMeters]>([:])
@@ -47,6 +47,6 @@ package final class ClientRates: Sendable {
         }
     }
 
-    /// What the client has published so far; `nil` if nothing of it counts.
+    /// Meters of the client's publications so far; `nil` if none counts.
     package func meters(of client: RoomClientKey) -> RoomMeters? { self.table.withLock { $0[client] } }
 }

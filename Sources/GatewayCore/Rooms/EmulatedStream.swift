@@ -6,7 +6,7 @@ import StreamTransport
 import Synchronization
 import WireText
 
-/// A client of the rooms' protocol without a WebSocket: a response that goes on has its replies, and each further request
+/// A client of the rooms' protocol without a WebSocket: a streaming response has its replies, and each further request
 /// brings commands.
 ///
 /// - Source: Centrifugo's transports `http_stream` and `sse`, and its endpoint `/emulation`.
@@ -103,7 +103,7 @@ extension EmulatedStream: RoomConnection {
 
     func pauseReading() { self.isPaused = true }
 
-    /// The session goes on with its commands first.
+    /// The session continues with its commands first.
     func resumeReading() {
         self.isPaused = false
         self.rooms.loop.inNextTurn(self)
@@ -132,7 +132,7 @@ extension EmulatedStream: HTTPBodySource {
     }
 }
 
-/// Commands on their way from the requests that brought them to the loops of their clients, by the clients' secrets.
+/// Commands from requests, queued for the loops of their clients, by the clients' secrets.
 package final class EmulatedInboxes: Sendable {
     /// Bytes of commands that one client may have waiting. Above it the connection ends.
     package static let limit = 1 << 20

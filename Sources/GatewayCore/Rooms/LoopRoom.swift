@@ -10,7 +10,7 @@ protocol RoomSubscriber: AnyObject {
     /// Bytes queued in the subscriber's own output.
     var queuedBytes: Int { get }
     func deliver(_ message: LoopMessage, to subscription: RoomSubscription)
-    /// Where whole batches go; `nil` if the subscriber takes each message alone. Asked when a subscription begins; see
+    /// Output of whole batches; `nil` if the subscriber takes each message alone. Asked when a subscription begins; see
     /// `updateBatchOutput`.
     var batchOutput: BatchOutput? { get }
     /// Requests a call of `LoopRooms.outputProgressed`.

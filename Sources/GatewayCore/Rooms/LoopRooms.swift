@@ -165,7 +165,7 @@ final class LoopRooms {
     }
 
     /// The room has opened, or has caught up with other nodes.
-    /// - Parameter isPatient: whether members go on waiting for publications that this node does not have.
+    /// - Parameter isPatient: whether members keep waiting for publications that this node does not have.
     func opened(_ name: String, isPatient: Bool) {
         for waiting in self.waiting.removeValue(forKey: name) ?? [] { self.enter(waiting, isPatient: isPatient) }
     }

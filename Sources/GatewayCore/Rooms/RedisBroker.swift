@@ -24,7 +24,7 @@ final class RedisBroker: RoomBroker {
     private final class Feed {
         let shared: SharedRoom
         let keys: RoomKeys
-        /// What Redis keeps is on its way; messages that it contains are dropped meanwhile.
+        /// The history is being read from Redis; messages that it contains are dropped meanwhile.
         var isLoading = false
         /// Loading failed.
         var mustLoad = false
@@ -110,7 +110,7 @@ final class RedisBroker: RoomBroker {
 
     private func openFeed(_ room: SharedRoom) {
         if let feed = self.feeds[room.name] {
-            // Someone wants what this node does not have.
+            // A client needs publications that this node does not have.
             if feed.isSubscribed, !feed.isLoading { self.load(feed) }
             return self.openAlone(feed)
         }
@@ -124,12 +124,12 @@ final class RedisBroker: RoomBroker {
         self.openAlone(feed)
     }
 
-    /// Opens a room that goes on without Redis, while Redis is away.
+    /// Opens a room that works without Redis, while Redis is away.
     private func openAlone(_ feed: Feed) {
         if self.isAway, self.delivers(alone: feed.shared) { self.opened(feed) }
     }
 
-    /// Whether a room goes on without Redis.
+    /// Whether a room works without Redis.
     private func delivers(alone room: SharedRoom) -> Bool {
         self.cluster.deliversAlone && !room.policy.keepsHistory
     }
@@ -161,7 +161,7 @@ final class RedisBroker: RoomBroker {
             feed.isLoading = false
             switch result {
             case .success(let snapshot): self.loaded(feed, snapshot, from: position)
-            // After the connection's loss the channel is subscribed anew, and loading follows.
+            // After the connection's loss the channel is subscribed again, and loading follows.
             case .failure: feed.mustLoad = true
             }
         }
@@ -210,7 +210,7 @@ extension RedisBroker {
             self.deliverAlone(.publication(message.publication), message.plain, message.origin, room)
             return complete(.success(RoomPublished(position: StreamPosition())))
         }
-        // A client without a protocol cannot be told that its message was refused.
+        // A client without a protocol gets no error for a refused message.
         guard message.plain != nil else { return complete(.failure(.away)) }
         self.hold(message, in: room, complete)
     }

@@ -11,7 +11,7 @@ final class RedisPresence {
 
     private let client: RedisClient
     private let cluster: RoomCluster
-    /// Rooms that are being read, by their keys, with callers for whom they are read anew after that.
+    /// Rooms that are being read, by their keys, with callers for whom they are read again after that.
     private typealias Callers<Value> = [[UInt8]: [RoomCompletion<Value>]]
 
     private var listings: Callers<[ClientInfo]> = [:]
@@ -80,7 +80,7 @@ final class RedisPresence {
         _ complete: @escaping RoomCompletion<Value>, _ read: @escaping (@escaping RoomCompletion<Value>) -> Void
     ) {
         guard self[keyPath: waiting][keys.presence] == nil else {
-            // A reading under way may lack a client that the caller knows to be there.
+            // A read in progress may lack a client that the caller knows to be there.
             self[keyPath: waiting][keys.presence]?.append(complete)
             return
         }

@@ -26,7 +26,7 @@ protocol RoomBroker: AnyObject {
         _ message: RoomPublication, in room: SharedRoom,
         _ complete: @escaping (Result<RoomPublished, RoomBrokerError>) -> Void)
 
-    /// A member is in the room on this node now, which others may hear of.
+    /// A member is in the room on this node now; others may be notified.
     /// - Parameter complete: when `presence` lists it on all nodes; also if that failed, and it is listed later.
     func entered(_ room: SharedRoom, _ info: ClientInfo, _ complete: @escaping () -> Void)
     func left(_ room: SharedRoom, _ info: ClientInfo)
@@ -49,7 +49,7 @@ protocol RoomBroker: AnyObject {
     func unregister(client: String, user: String)
 }
 
-/// A message on its way into a room.
+/// A message to publish in a room.
 struct RoomPublication {
     var publication: Publication
     /// As it was received from a client without a protocol.
@@ -67,11 +67,11 @@ struct RoomPublished {
     var isRepeated = false
 }
 
-/// Why the broker did not do something.
+/// Failure of a request to the broker.
 package enum RoomBrokerError: Error, Equatable {
     /// It cannot be reached, or has too much to do: nothing was done.
     case away
-    /// It may have been done, or not.
+    /// Whether it was done is unknown.
     case uncertain
     /// It refused: nothing was done.
     case refused(String)

@@ -1,4 +1,4 @@
-/// Bytes that messages may take on their way through rooms. The cost of a message is its bytes and a fixed overhead.
+/// Limits of the messages queued in rooms, in bytes. The cost of a message is its bytes and a fixed overhead.
 package struct RoomBuffers: Sendable {
     /// Messages that wait for one member whose output is full. A member further behind is removed, or skips messages, so
     /// that it does not hold up the room.

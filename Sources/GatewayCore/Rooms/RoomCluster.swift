@@ -13,7 +13,7 @@ package struct RoomCluster: Sendable {
     package var client: RedisClientSettings
     /// Of all keys and channels.
     package var prefix: String
-    /// Whether rooms that keep no history go on with the members of this node while Redis cannot be reached.
+    /// Whether rooms that keep no history serve the members of this node while Redis cannot be reached.
     package var deliversAlone = false
     /// Whether a server with an append-only file starts again with all that it acknowledged.
     package var isDurable = true
@@ -78,11 +78,11 @@ package struct RoomCluster: Sendable {
     }
 }
 
-/// The server answered with something else than the script returns.
+/// A reply that the script never returns.
 struct UnexpectedReply: Error {}
 
 extension Result<RedisValue, RedisClientError> {
-    /// What a script returned, as the rooms see it.
+    /// Result of a script, as the rooms use it.
     func decoded<Value>(_ read: (RedisValue) throws -> Value) -> Result<Value, RoomBrokerError> {
         switch self {
         case .success(let reply):

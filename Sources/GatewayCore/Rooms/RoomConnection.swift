@@ -1,7 +1,7 @@
 import Rooms
 import SessionTasks
 
-/// What a client's connection is for its session: a WebSocket, or a response that goes on.
+/// A client's connection for its session: a WebSocket, or a streaming response.
 protocol RoomConnection: AnyObject {
     /// Bytes that the connection has not taken.
     var queuedBytes: Int { get }

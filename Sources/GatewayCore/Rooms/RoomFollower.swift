@@ -253,7 +253,7 @@ extension FollowingMember: RoomSubscriber {
 
     func awaitProgress() { if self.hasBegun { self.queue.awaitProgress() } }
 
-    /// The reader goes on after the position, and knows that some are missing.
+    /// The reader continues after the position, and knows that some are missing.
     func interrupted(_ subscription: RoomSubscription, at position: StreamPosition) {
         self.epoch = position.epoch
         self.queue.add(.gap(position))

@@ -7,13 +7,13 @@ import Synchronization
 import WebSocketProtocol
 import WebTokens
 
-/// All rooms of the gateway, and the way of their messages to the loops.
+/// All rooms of the gateway, and the distribution of their messages to the loops.
 package final class RoomHub: Sendable {
     private struct Registry {
         private(set) var rooms: [String: SharedRoom] = [:]
         /// Callers that hold a room at the moment, its members among them; such a room stays.
         private var uses: [String: Int] = [:]
-        /// Rooms that nobody holds, by the client that made them.
+        /// Rooms without a holder, by the client that made them.
         private var unused: [RoomClientKey: Int] = [:]
         /// When all rooms may be visited again because there are as many as there may be.
         var nextSweep: Duration = .zero
@@ -79,7 +79,7 @@ package final class RoomHub: Sendable {
         }
     }
 
-    /// Why there is no room of a name.
+    /// Why a room cannot be used.
     package enum AcquireError: Error, Equatable {
         /// There are as many rooms as `max-total` allows.
         case tooManyRooms
@@ -218,7 +218,7 @@ package final class RoomHub: Sendable {
         self.registry.withLock { $0.use(room) }
     }
 
-    /// The room of this name until `release`; `nil` if nobody is in it and it keeps nothing.
+    /// The room of this name until `release`; `nil` if it has no members and keeps nothing.
     package func acquireExisting(_ name: String) -> SharedRoom? {
         self.registry.withLock { registry in registry.rooms[name].map { registry.use($0) } }
     }
@@ -320,7 +320,7 @@ package final class RoomHub: Sendable {
 
     // MARK: In a cluster
 
-    /// What the connections of this node to Redis did; `nil` if it shares no rooms.
+    /// Counters of this node's connections to Redis; `nil` if it shares no rooms.
     package var redis: RedisCounters.Values? { self.cluster?.counters.values }
 
     /// Sends commands of clients without a WebSocket to other nodes; `nil` without a cluster.
@@ -367,7 +367,7 @@ package final class LoopInbox: Sendable {
         package var isFull: Bool
     }
 
-    /// What a room has for the loop.
+    /// Messages of a room that the loop has not taken.
     private struct Entry {
         /// In bytes.
         var cost = 0

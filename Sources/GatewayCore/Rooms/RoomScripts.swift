@@ -40,7 +40,7 @@ struct RoomKeys {
     }
 }
 
-/// What must be one step in Redis.
+/// Scripts: each is one atomic step in Redis.
 package enum RoomScripts {
     package static let all = [publish, read, beginAnew, remove, enter, leave, list, register]
 
@@ -63,7 +63,7 @@ package enum RoomScripts {
 
     static func isAppendOnly(run: String) -> Bool { run.hasSuffix(Self.appendOnlySuffix) }
 
-    /// What nodes receive of a room, as the scripts publish it.
+    /// A message of a room for the nodes, as the scripts publish it.
     /// - Parameter position: of a publication that is kept.
     static func message(_ envelope: [UInt8], at position: StreamPosition = StreamPosition()) -> [UInt8] {
         Array("\(position.offset) \(position.epoch) ".utf8) + envelope
@@ -77,7 +77,7 @@ package enum RoomScripts {
     }
 
     /// Finds the stream's epoch, and begins another one if it belongs to another run of the server. The publications that
-    /// are there remain, and offsets go on. Streams of nodes that did not store the run keep their epoch.
+    /// are there remain, and offsets continue. Streams of nodes that did not store the run keep their epoch.
     ///
     /// After a failover, or a restart, the server may lack publications that were acknowledged, and would give their offsets
     /// again. So an epoch belongs to one run of one server. It outlasts a restart if the server had, and has, an append-only
@@ -245,7 +245,7 @@ package enum RoomScripts {
         return 1
         """)
 
-    /// Removes publications, and tells the nodes. Counts it, so that a node that did not hear of it finds out. A meta key
+    /// Removes publications, and tells the nodes. Counts it, so that a node that missed it finds out. A meta key
     /// that the server has evicted is not made again: without an epoch it would never expire.
     ///
     /// Keys: meta, stream. Arguments: offset, or 0 for all; envelope; channel; command for publishing. Returns: how many.
@@ -297,7 +297,7 @@ package enum RoomScripts {
     }
 
     /// Lists clients in a room until they expire, and removes up to 1000 that have expired: a room that is never empty, and
-    /// whose presence nobody reads, would keep them for ever.
+    /// whose presence is never read, would keep them for ever.
     ///
     /// Keys: presence, expiry. Arguments: milliseconds until they expire, envelope or empty, channel, command for
     /// publishing, then for each client its identifier and what others see.

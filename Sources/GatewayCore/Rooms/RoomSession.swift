@@ -39,7 +39,7 @@ final class RoomSession {
     private var waitsForRoom = false
     /// Too many commands wait for their results, `connect` for its answer, or the next command for a room.
     private var waitsForResults = false
-    /// Commands under way that read presence or histories, or recover publications.
+    /// Commands without a result that read presence or histories, or recover publications.
     private var pendingReads = 0
     /// Reading is paused because commands wait.
     private var holdsReading = false
@@ -569,7 +569,7 @@ extension RoomSession: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
         let now = self.now
         let tookOutput = self.tookOutput()
-        // A client that takes none of its output must answer in time nevertheless.
+        // A client that takes none of its output must still answer in time.
         let mayAnswerLater = tookOutput || self.wasPaused
         self.wasPaused = self.pauses > 0 && !self.waitsForOutput
         self.change { $0.timerFired(at: now, mayAnswerLater: mayAnswerLater) }

@@ -1,7 +1,7 @@
 import Rooms
 
 extension SharedRoom {
-    /// What the cluster keeps of the room.
+    /// The cluster's copy of the room's history.
     struct Snapshot {
         typealias Stored = (publication: Publication, plain: RoomMessage.Plain?, origin: RoomMessage.Origin?)
 

@@ -111,7 +111,7 @@ final class RoomStreamResponder: HTTPResponder {
             || request.head.fields.list("Accept").contains { $0.utf8.starts(with: "text/event-stream".utf8) }
     }
 
-    /// Begins a response that goes on.
+    /// Begins a streaming response.
     /// - Returns: whether the client still reads.
     private static func begin(
         _ form: EmulatedStream.Form, _ source: any HTTPBodySource, _ origin: [FieldLine], _ exchange: PlainExchange
@@ -186,7 +186,7 @@ final class RoomStreamResponder: HTTPResponder {
 
     /// The rates are those of the client, whatever the connection: a client may open one for each request, and a proxy may
     /// send the requests of many clients on one.
-    /// - Parameter client: `nil` if it cannot be told from others: its rates are those of the connection.
+    /// - Parameter client: `nil` if it cannot be distinguished from others: its rates are those of the connection.
     private static func withMeters(
         of client: RoomClientKey?, at now: Duration, _ exchange: PlainExchange, _ body: (inout RoomMeters) -> Void
     ) {
@@ -254,7 +254,7 @@ extension RoomStreamResponder {
     }
 }
 
-/// A response that goes on with the pushes of one client.
+/// A streaming response with the pushes of one client.
 private final class RoomStream: RoomConnection {
     private let session: RoomSession
     private let exchange: PlainExchange

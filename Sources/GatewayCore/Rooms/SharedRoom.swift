@@ -17,7 +17,7 @@ package final class SharedRoom: Sendable {
         var next: UInt64
     }
 
-    /// Where the room's messages come from.
+    /// Source of the room's messages.
     private enum Source: Equatable {
         case local
         /// From the cluster; this node does not listen.
@@ -94,7 +94,7 @@ package final class SharedRoom: Sendable {
 
     // MARK: Members
 
-    /// What a new member starts with.
+    /// State that a new member starts with.
     struct Membership {
         /// Messages up to this number came before it.
         let sequence: UInt64
@@ -542,7 +542,7 @@ extension SharedRoom {
         case gap
         /// As `delivered`, and the history begins with it, because the policy keeps one only now. The cluster may have more.
         case begun([(loop: Int, cost: Int)])
-        /// It was received before, or nobody is here.
+        /// It was received before, or the room has no members here.
         case ignored
     }
 

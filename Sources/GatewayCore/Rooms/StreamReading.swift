@@ -100,7 +100,7 @@ struct StreamPage {
 }
 
 /// Reads a range of a stream page by page. Nodes publish and remove meanwhile: pages are combined if they are of one epoch
-/// nothing was removed between them, and what lies between them was not trimmed; else the reading begins anew.
+/// nothing was removed between them, and what lies between them was not trimmed; else reading starts over.
 struct StreamReading {
     enum Action {
         case read(StreamRange)
@@ -109,7 +109,7 @@ struct StreamReading {
         case giveUp
     }
 
-    /// What was read.
+    /// The publications read.
     struct Contents {
         /// The oldest first. Those between two of them were removed.
         var entries: [StreamPage.Entry] = []
@@ -125,7 +125,7 @@ struct StreamReading {
 
     /// Pages of one range, one after the other.
     private struct Part {
-        /// What is not read yet.
+        /// The range that is not read yet.
         var rest: StreamRange
         /// When the first page was read.
         var position: StreamPosition?
@@ -134,7 +134,7 @@ struct StreamReading {
         var cost = 0
     }
 
-    /// Times that a reading begins anew.
+    /// Limit of restarts of a reading.
     private static let restartLimit = 10
 
     private let range: StreamRange

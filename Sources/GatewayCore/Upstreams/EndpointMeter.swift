@@ -29,7 +29,7 @@ package struct EndpointReading: Sendable, Equatable {
     package var connected: UInt64 = 0
     /// Number of attempts that failed because of the endpoint.
     package var failures: UInt64 = 0
-    /// What those that were opened took for it.
+    /// Total time that successful attempts took.
     package var connectTime = Duration.zero
 
     fileprivate mutating func add(_ other: EndpointReading) {

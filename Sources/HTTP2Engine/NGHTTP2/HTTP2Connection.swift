@@ -257,7 +257,7 @@ package final class HTTP2Connection {
         }
     }
 
-    /// Opens and accepts no further streams; those that are open go on to their end.
+    /// Opens and accepts no further streams; open ones continue to their end.
     package func goAway(_ code: HTTP2ErrorCode = .noError) {
         self.state.didSendGoAway = true
         let last = unsafe nghttp2_session_get_last_proc_stream_id(self.session)

@@ -25,7 +25,7 @@ struct StreamState {
         unsafe bytes.withUnsafeBytes { unsafe self.buffer.append(contentsOf: $0) }
     }
 
-    /// Moves as many queued bytes as there is room for.
+    /// Moves as many queued bytes as fit.
     mutating func take(into room: UnsafeMutableRawBufferPointer) -> Int {
         let count = min(room.count, self.queued)
         unsafe self.buffer.withUnsafeBytes {

@@ -196,7 +196,7 @@ package struct ResumableUpload: Equatable, Sendable {
     /// It cannot be continued, although the server has its resource: the content is another one now, or refused.
     package mutating func becomeUnresumable() { self.isResumable = false }
 
-    /// The upload is given up, and nobody can continue it.
+    /// The upload is abandoned and cannot be continued.
     /// - Returns: whether the server is to be asked to delete its resource: DELETE is the next request.
     package mutating func cancelled() -> Bool {
         defer { (self.isResumable, self.isKept) = (false, false) }
@@ -384,7 +384,7 @@ package struct ResumableUpload: Equatable, Sendable {
 package enum UploadFailure: Error, Equatable, Sendable, CustomStringConvertible {
     /// The server does not have the upload any more.
     case gone(status: Int)
-    /// The server does not tell the offset.
+    /// The server's response has no offset.
     case refused(status: Int)
     case noOffset
     /// The server has lost bytes that it had acknowledged.

@@ -89,7 +89,7 @@ package struct UploadPart: Equatable, Sendable {
     }
 }
 
-/// What a response says about an upload.
+/// Fields of a response about an upload.
 package struct UploadState: Equatable, Sendable {
     package let offset: Int64?
     package let isComplete: Bool?

@@ -6,7 +6,7 @@ import TLSEngine
 /// Opens one connection for one exchange.
 ///
 /// Confined to the pool's loop.
-final class ConnectionAttempt: @unchecked Sendable {
+final class ConnectionAttempt: @unchecked Sendable {  // Its vars are used on the pool's loop only.
     static var socketOptions: SocketOptions {
         var options = SocketOptions()
         // The timeouts of exchanges and of idle connections find out sooner.

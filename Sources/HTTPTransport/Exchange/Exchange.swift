@@ -7,7 +7,7 @@ import WireText
 /// One request and its response.
 ///
 /// `package` members may be called from any thread; all others are confined to the pool's loop.
-package final class Exchange: @unchecked Sendable {
+package final class Exchange: @unchecked Sendable {  // Its vars are used on the pool's loop only.
     enum Phase {
         case created
         case waiting(Waiter)
@@ -188,7 +188,7 @@ package final class Exchange: @unchecked Sendable {
     /// While suspended, nothing is read, no more of the body is sent, and the idle timeout of the connection does not run.
     var isSuspended: Bool { self.demand == .suspended }
 
-    /// Time between two looks at whether the exchange is idle; `nil` if it may be so for ever. One with a body is looked at
+    /// Time between two checks whether the exchange is idle; `nil` if it may be so for ever. One with a body is looked at
     /// twice within the timeout: whether bytes have left is seen by comparison only.
     var idleInterval: Duration? { self.request.idleTimeout.map { self.body == nil ? $0 : $0 / 2 } }
 
@@ -386,7 +386,7 @@ extension Exchange: TurnEndTarget {
     }
 }
 
-/// What an exchange runs on: an HTTP/1.1 connection or a stream of an HTTP/2 connection.
+/// Carries an exchange: an HTTP/1.1 connection or a stream of an HTTP/2 connection.
 protocol ExchangeCarrier: AnyObject {
     var metadata: ConnectionMetadata { get }
     /// Sends the next piece of the body, unless one is still being written.
@@ -412,7 +412,7 @@ extension ExchangeCarrier {
 ///
 /// It must not block: other exchanges share the loop.
 package protocol ExchangeConsumer: AnyObject, Sendable {
-    /// What the consumer takes now. Call `Exchange.demandChanged` when it has grown.
+    /// The consumer's current demand. Call `Exchange.demandChanged` when it has grown.
     var demand: ContentDemand { get }
 
     /// Whether the consumer may call `Exchange.detachConnection`. Asked after a head; while it holds and the demand is zero,
@@ -456,7 +456,7 @@ extension ExchangeConsumer {
     package func waitingForConnectivity() {}
 }
 
-/// What the consumer of an exchange takes.
+/// Demand of an exchange's consumer for content.
 package enum ContentDemand: Sendable, Hashable {
     /// Nothing is read, not even a head, and the idle timeout does not run.
     case suspended

@@ -4,7 +4,7 @@ import Synchronization
 /// and some forms of Negotiate do (RFC 4559 §5). Others cannot use the connection meanwhile.
 ///
 /// Confined to the pool's loop. Every exchange on the lease must have ended or been abandoned before the next one starts.
-package final class ConnectionLease: @unchecked Sendable {
+package final class ConnectionLease: @unchecked Sendable {  // Its vars are used on the pool's loop only.
     private enum State {
         /// No exchange has a connection yet, or the connection was lost.
         case none

@@ -291,7 +291,7 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
         if connection.isIdle { self.enforceIdleLimit() }
     }
 
-    /// The connection accepts no more requests. It does not count any more, although its streams go on.
+    /// The connection accepts no more requests. It no longer counts, although its streams continue.
     /// - Parameter exchanges: that it did not process, in their order. They go before all that wait.
     func connectionRetired(_ connection: HTTP2ClientConnection, moving exchanges: [Exchange] = []) {
         self.updateHost(connection.key) { $0.closed(connection) }
@@ -458,7 +458,7 @@ struct PoolKey: Sendable, Hashable {
     }
 }
 
-/// What tells the connections through one proxy from those through another. Requests to be forwarded have their own
+/// Identifies the proxy that connections go through. Requests to be forwarded have their own
 /// credentials, and all tunnels of a pool have those of its session.
 struct ProxyKey: Sendable, Hashable {
     private let place: ConnectTarget
@@ -477,7 +477,7 @@ struct ProxyKey: Sendable, Hashable {
 package struct PoolSettings: Sendable {
     /// Largest number of connections to one server, including those being opened; upgraded ones do not count. At least 1.
     /// An HTTP/2 connection counts as one; a further one is opened only if the server's limit of streams is reached, or
-    /// 128 streams. One that its server ends does not count any more, while its last streams go on. Default: 6.
+    /// 128 streams. One that its server ends no longer counts, while its last streams continue. Default: 6.
     package var connectionsPerHost = 6
     /// How long a connection may be idle before it is closed. Default: 60 seconds.
     package var idleTimeout: Duration = .seconds(60)

@@ -102,7 +102,7 @@ final class Interpreter {
     }
 }
 
-/// One program on its way: plain memory, because its thread may end at any instruction.
+/// One running program: plain memory, because its thread may end at any instruction.
 @unsafe
 private struct InterpreterJob {
     let duktape: sluice_duktape_functions

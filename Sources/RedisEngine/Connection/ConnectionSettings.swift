@@ -16,7 +16,7 @@ package struct RedisCredentials: Equatable, Sendable, CustomStringConvertible, C
     package var customMirror: Mirror { Mirror(self, children: ["user": self.user ?? "default"]) }
 }
 
-/// What a connection does at its beginning, and its limits.
+/// Handshake and limits of a connection.
 package struct RedisConnectionSettings: Equatable, Sendable {
     package var credentials: RedisCredentials?
     /// Shown by `CLIENT LIST`. Empty for none; spaces and control characters become `-`.
@@ -133,7 +133,7 @@ package struct RedisAbandonedCommands: Equatable, Sendable {
     }
 }
 
-/// What the server said of itself.
+/// The server's reply to `HELLO`.
 package struct RedisServerInfo: Equatable, Sendable {
     /// `redis`, `valkey`; empty with RESP2.
     package var server = ""

@@ -112,7 +112,7 @@ package struct RedisConnection: Sendable, CustomStringConvertible, CustomDebugSt
                 position = bytes.byteCount
                 return nil
             case .connecting:
-                // Whoever reports bytes has a connection; no server speaks first.
+                // Bytes imply a connection; no server speaks first.
                 return self.violated(.unrequestedReply)
             case .handshaking: break
             case .ready: self.phase = .ready(lastReceived: now)

@@ -10,7 +10,7 @@ package enum RedisSubscription: String, CaseIterable, Sendable {
     package var unsubscribe: String { "\(self.rawValue)UNSUBSCRIBE" }
 }
 
-/// What the server sends without a command, or instead of a reply.
+/// A message that the server sends without a command, or instead of a reply.
 package enum RedisPush: Equatable, Sendable {
     /// - Parameter pattern: the one that matched, of a subscription to a pattern.
     case message(RedisSubscription, channel: [UInt8], pattern: [UInt8]?, payload: [UInt8])

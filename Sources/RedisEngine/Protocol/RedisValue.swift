@@ -28,7 +28,7 @@ package enum RedisValue: Sendable {
         }
     }
 
-    /// What a value is, without its contents, for messages and logs.
+    /// Kind and size of the value for messages and logs, without its contents.
     package var kind: String {
         switch self {
         case .simpleString(let bytes): "a simple string of \(bytes.count) bytes"

@@ -10,7 +10,7 @@ package struct RedisReplyLimits: Equatable, Sendable {
     /// Bytes of a line, without its type and its end. Default: 64 KiB.
     package var lineLength: Int
 
-    /// What a value costs beside the bytes of its strings.
+    /// Memory of a value besides the bytes of its strings.
     package static let bytesPerValue = 64
 
     private static let allowed = 1...(1 << 40)
@@ -26,7 +26,7 @@ package struct RedisReplyLimits: Equatable, Sendable {
     }
 }
 
-/// Bytes of the server that break a rule of RESP, or a limit. The connection cannot go on.
+/// Bytes of the server that break a rule of RESP, or a limit. The connection must end.
 package struct RedisViolation: Error, Equatable, Sendable, CustomStringConvertible {
     package enum Rule: Equatable, Sendable {
         case unknownType(UInt8)

@@ -92,7 +92,7 @@ package struct RedisAddress: Equatable, Sendable, CustomStringConvertible, Custo
     package var debugDescription: String { self.description }
 }
 
-/// What is wrong with the URL of a Redis server: what, where, and what to do.
+/// An invalid URL of a Redis server: the problem, its place, and the remedy.
 package struct RedisAddressProblem: Error, Equatable, Sendable, CustomStringConvertible {
     package enum Kind: Equatable, Sendable {
         case unknownScheme

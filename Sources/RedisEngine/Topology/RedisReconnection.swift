@@ -58,7 +58,7 @@ package struct RedisReconnection: Sendable {
         case .connecting: break
         }
         var pause = self.longestPauseNow
-        // Settings that the server refuses are refused again until someone changes them.
+        // Settings that the server refuses are refused again until they are changed.
         if failure.needsOperator { pause = Self.longestPause }
         self.failures += 1
         let until = now + Self.jittered(pause, using: &generator)

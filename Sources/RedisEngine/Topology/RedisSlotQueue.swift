@@ -3,7 +3,7 @@ import DequeModule
 /// Keeps the commands of one slot of a cluster in order while some of them must be sent again.
 ///
 /// Commands are sent as they come. When one must be sent again, later ones are held back: the earliest is sent alone, and
-/// after its answer the others follow together. What was on its way already when the earlier one came back cannot be held
+/// after its answer the others follow together. Commands already sent when the earlier one came back cannot be held
 /// back. Where a server executes it, it overtakes: commands with other keys of a slot that migrates, or with the same keys
 /// if the cluster's state changed in between.
 package struct RedisSlotQueue<Command: AnyObject> {
@@ -25,11 +25,11 @@ package struct RedisSlotQueue<Command: AnyObject> {
     private enum Phase {
         /// Commands are sent as they come.
         case open
-        /// The earliest one held is sent when no earlier one is on its way.
+        /// The earliest one held is sent when no earlier one is unanswered.
         case holding
         /// The earliest one held waits for its pause.
         case pausing
-        /// The command of this number is on its way alone.
+        /// Only the command of this number is unanswered.
         case trying(UInt64)
         /// A command was answered after it was sent alone: the others follow.
         case releasing
@@ -37,7 +37,7 @@ package struct RedisSlotQueue<Command: AnyObject> {
 
     private var phase = Phase.open
     private var lastNumber: UInt64 = 0
-    /// Commands on their way, in ascending order.
+    /// Unanswered commands, in ascending order.
     private var sent: Deque<Entry> = []
     /// Commands held back, in ascending order.
     private var held: Deque<Entry> = []
@@ -57,7 +57,7 @@ package struct RedisSlotQueue<Command: AnyObject> {
         self.lastNumber += 1
         let entry = Entry(number: self.lastNumber, command: command)
         guard case .open = self.phase else {
-            // An earlier one is on its way or held: its answer goes on with this one.
+            // An earlier one is unanswered or held: its answer continues with this one.
             self.held.append(entry)
             return false
         }

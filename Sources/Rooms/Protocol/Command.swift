@@ -90,7 +90,7 @@ package struct Command: Sendable, Hashable {
 package struct StreamPosition: Sendable, Hashable {
     /// Number of the last publication, from 1 on; 0 before the first.
     package var offset: UInt64 = 0
-    /// Changes when the stream begins anew.
+    /// Changes when a new stream begins.
     package var epoch = ""
 
     package init(offset: UInt64 = 0, epoch: String = "") {

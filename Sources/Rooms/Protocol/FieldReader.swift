@@ -27,7 +27,7 @@ protocol FieldReader {
 /// Names of a message's fields by their numbers in Protobuf.
 typealias FieldNumbers = [UInt64: MemberName]
 
-/// What a publication, or another field of free content, carries.
+/// Content of a publication, or of another field with free content.
 package enum Payload: Sendable, Hashable {
     /// A JSON value, as it was received; perhaps with blanks around it.
     case json([UInt8])

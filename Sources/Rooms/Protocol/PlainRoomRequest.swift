@@ -1,7 +1,7 @@
 import ByteKernels
 import WireText
 
-/// What a request by plain HTTP wants of the rooms.
+/// A plain HTTP request to the rooms.
 package enum PlainRoomRequest: Sendable, Hashable {
     /// The client only receives, or publishes one message.
     case receive(UnidirectionalRequest)
@@ -51,7 +51,7 @@ package enum PlainRoomRequest: Sendable, Hashable {
     }
 }
 
-/// Commands of a client whose replies are a response that goes on (Centrifuge's `EmulationRequest`).
+/// Commands of a client whose replies are a streaming response (Centrifuge's `EmulationRequest`).
 package struct EmulationRequest: Sendable, Hashable {
     private static let numbers: FieldNumbers = [1: "node", 2: "session", 3: "data"]
 

@@ -49,7 +49,7 @@ package struct Publication: Sendable, Hashable {
     }
 }
 
-/// What the server sends: the answer to a command, or a push.
+/// A message of the server: the answer to a command, or a push.
 package enum Reply: Sendable, Hashable {
     /// An empty reply; the client answers it with an empty command.
     case ping

@@ -41,7 +41,7 @@ package struct RateMeter: Sendable {
 
 /// Rates of what one client sends to the rooms.
 package struct RoomMeters: Sendable {
-    /// Policies with a meter, above which all meters begin anew: there are no more unless reloads rename them.
+    /// Policies with a meter, above which all meters are reset: only reloads that rename policies lead to more.
     private static let policyLimit = 256
     /// Of the entries into rooms: a client enters all its rooms when it connects.
     private static let entryBurst: Duration = .seconds(30)
@@ -74,7 +74,7 @@ package struct RoomMeters: Sendable {
         if meters.count >= Self.policyLimit, meters[policy.name] == nil { meters = [:] }
     }
 
-    /// A meter of another rate, before a reload, begins anew.
+    /// A meter of another rate, from before a reload, is reset.
     private static func allows(
         _ meter: inout RateMeter?, rate: Int, burst: Duration = .seconds(1), at now: Duration
     ) -> Bool {

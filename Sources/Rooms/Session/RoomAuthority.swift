@@ -1,4 +1,4 @@
-/// Who a client is and what it may do, as its token or the gateway's configuration says.
+/// User and rights of a client, from its token or the gateway's configuration.
 package struct ConnectionGrant: Sendable, Equatable {
     /// Empty for an anonymous user.
     package var user = ""

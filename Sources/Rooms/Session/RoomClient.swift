@@ -206,7 +206,7 @@ package struct RoomClient: Sendable {
     }
 
     /// The registration is answered: the client enters its rooms, or its user has too many connections. Until then
-    /// nothing is sent, and no room hears of the client.
+    /// nothing is sent, and no room knows the client.
     package mutating func registered(_ isAllowed: Bool, at now: Instant) {
         guard case .registering(let number, let requests) = self.phase else { return }
         guard isAllowed else { return self.close(.connectionLimit) }

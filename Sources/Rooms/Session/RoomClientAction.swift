@@ -1,4 +1,4 @@
-/// What a client's machine tells its owner, and hears from it.
+/// Events and actions of a client's machine.
 extension RoomClient {
     /// Time for decisions. Both advance together.
     package struct Instant: Sendable {

@@ -135,8 +135,8 @@ package struct RoomHistory: Sendable {
         return low
     }
 
-    /// What a client at `position` missed.
-    /// - Parameter limit: publications above which the client is told that it cannot recover.
+    /// Publications that a client at `position` missed.
+    /// - Parameter limit: publications above which the client is not recovered.
     /// - Returns: `isComplete` if these are all that it missed. In cache mode, the newest publication alone.
     package func recover(
         from position: StreamPosition, mode: RoomPolicy.Recovery, limit: Int

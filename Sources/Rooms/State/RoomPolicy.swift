@@ -1,6 +1,6 @@
-/// What the rooms whose names match a pattern keep and permit.
+/// History and permissions of the rooms whose names match a pattern.
 package struct RoomPolicy: Sendable, Equatable {
-    /// Who may do something in a room.
+    /// Clients that an operation in a room is permitted to.
     package enum Permission: String, Sendable, Hashable, CaseIterable {
         case everyone
         /// Clients that have a user name from a token or a trusted header.
@@ -25,7 +25,7 @@ package struct RoomPolicy: Sendable, Equatable {
         }
     }
 
-    /// What a client that comes back gets.
+    /// Recovery of a client that reconnects.
     package enum Recovery: String, Sendable, Hashable, CaseIterable {
         case off
         /// Everything that it missed.
@@ -34,7 +34,7 @@ package struct RoomPolicy: Sendable, Equatable {
         case cache
     }
 
-    /// What happens to a member that reads more slowly than the room publishes.
+    /// Policy for a member that reads more slowly than the room publishes.
     package enum SlowReaders: String, Sendable, Hashable, CaseIterable {
         /// Its connection ends with the code 3008, and it recovers what it missed when it is back.
         case disconnect
@@ -63,7 +63,7 @@ package struct RoomPolicy: Sendable, Equatable {
     package var sendsJoinLeave = false
     package var subscribe = Permission.everyone
     package var publish = Permission.members
-    /// Who may read presence and history.
+    /// Clients that may read presence and history.
     package var read = Permission.members
     /// Of a publication, in bytes.
     package var maximumMessageSize = 64 << 10
@@ -96,7 +96,7 @@ package struct RoomPolicy: Sendable, Equatable {
     }
 }
 
-/// Matches names of rooms. `*` stands for any text, also none; all other characters for themselves.
+/// Matches names of rooms. `*` matches any text, also none; all other characters match themselves.
 package struct RoomPattern: Sendable, Hashable, CustomStringConvertible {
     package let description: String
     private let pieces: [[UInt8]]

@@ -7,7 +7,7 @@ package indirect enum TagFilter: Sendable, Hashable {
         case equal([UInt8])
         /// Also without the tag.
         case notEqual([UInt8])
-        /// Without the tag, the empty value is looked for.
+        /// A missing tag has the empty value.
         case oneOf([[UInt8]])
         case noneOf([[UInt8]])
         case exists

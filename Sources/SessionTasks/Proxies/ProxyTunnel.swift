@@ -53,7 +53,7 @@ final class ProxyTunnel {
         self.transport.reset()
     }
 
-    /// Whether the time for the handshake stands still; the handshake itself continues.
+    /// Whether the handshake's timeout is paused; the handshake itself continues.
     var isHeld: Bool {
         get { self.heldSince != nil }
         set {
@@ -154,7 +154,7 @@ final class NameLookup {
     private var completion: Completion?
     private var timer = HoldableTimer()
 
-    /// Whether the timeout stands still; the lookup itself continues.
+    /// Whether the timeout is paused; the lookup itself continues.
     var isHeld: Bool {
         get { self.timer.isHeld }
         set { self.timer.setHeld(newValue, on: self.loop, target: self) }

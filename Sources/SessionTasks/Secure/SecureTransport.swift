@@ -38,7 +38,7 @@ package final class SecureTransport {
     private var timer = HoldableTimer()
     /// Sent with the first message of the handshake; kept until the server is known to have taken it.
     private var earlyPlaintext: [UInt8] = []
-    /// A turn's end has come without output to send so.
+    /// A turn has ended without early output.
     private var hasAwaitedOutput = false
     /// Whether the handshake was completed.
     package private(set) var isSecured = false
@@ -94,7 +94,7 @@ package final class SecureTransport {
         if !self.earlyCiphertext.isEmpty { self.endTurnLater() }
     }
 
-    /// Whether the time for the handshake stands still, as for a task that is suspended; the handshake itself goes on.
+    /// Whether the handshake's timeout is paused, as for a suspended task; the handshake itself continues.
     package var isTimeoutHeld: Bool {
         get { self.timer.isHeld }
         set { self.timer.setHeld(newValue, on: self.loop, target: self) }

@@ -64,7 +64,7 @@ package struct StreamQueueCore<Transfer: QueuedTransfer> {
         return (operation, failure)
     }
 
-    /// What to do about the barrier at the front, once.
+    /// The action for the barrier at the front, once.
     mutating func barrierAction(_ number: UInt64) -> BarrierAction? {
         if let failure = self.failure, failure != .directionClosed {
             self.removeFirst()

@@ -356,14 +356,14 @@ package enum OpeningStep: Sendable {
     /// The TLS handshake begins, and is done.
     case securing
     case secured(TLSMetadata)
-    /// The opening request is on its way: so many bytes.
+    /// The opening request was written, with this number of bytes.
     case requested(bytes: Int)
     /// The head of the answer is there: so many bytes, those of interim heads included.
     case answered(bytes: Int)
     case failed(TransportFailure)
 }
 
-/// Where a connection goes, and what happens before its owner's first byte.
+/// Target of a connection, and the steps before its owner's first byte.
 package struct OpeningTarget: Sendable {
     /// - Parameter completion: called once, from any thread, with the proxies to try in their order, `nil` among them for
     ///   a direct connection. A proxy that cannot be reached, or breaks its protocol, is followed by the next; one that

@@ -18,7 +18,7 @@ package struct WebSocketMachine: Equatable, Sendable {
         case ended
     }
 
-    /// What the bytes written last belong to.
+    /// The frame or message that the last written bytes belong to.
     package enum Output: Hashable, Sendable {
         case betweenMessages
         /// A message went out in part: until its rest has, none of another kind may begin.
@@ -143,7 +143,7 @@ extension WebSocketMachine {
         case resume
     }
 
-    /// What the transport is to do.
+    /// Action for the transport's reading.
     package var reading: ReadingAction {
         switch self.phase {
         case .open, .closing: self.pauses.isEmpty ? .resume : .pause

@@ -2,7 +2,7 @@ import ByteKernels
 import StreamTransport
 import WebSocketProtocol
 
-/// Data frames that go from one WebSocket to another as they are, on the loop. A frame may be under way for long, and
+/// Data frames that go from one WebSocket to another as they are, on the loop. A frame may take long to arrive, and
 /// nothing of our own can be put inside it: pings, pongs and Close wait for its end.
 extension WebSocketTask {
     /// Whether data frames of this connection mean the same on another: no extension was agreed, and none has come yet.

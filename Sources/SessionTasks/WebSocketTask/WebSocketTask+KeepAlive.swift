@@ -199,7 +199,7 @@ struct KeepAliveState {
     }
 }
 
-/// A peer whose Pong is late, and how far it had come when last looked at. Apart, because few connections have one.
+/// A peer whose Pong is late, and its progress at the last check. Stored apart, because few connections have one.
 private final class LatePeer {
     var lookedAt: MonotonicInstant?
     private var last: OutputDelivery?

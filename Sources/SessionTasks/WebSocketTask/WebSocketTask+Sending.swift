@@ -124,7 +124,7 @@ extension WebSocketTask {
         self.pauseForOutput()
     }
 
-    /// The same for Pongs, which may stand behind our own messages.
+    /// The same for Pongs, which may be queued behind our own messages.
     /// - Parameter queued: bytes queued in the transport after the Pong.
     func stopReadingIfBehind(onPongOf count: Int, queued: Int) {
         guard queued > 0, let transport = self.transport else { return }
@@ -136,7 +136,7 @@ extension WebSocketTask {
         if isBehind { self.pauseForOutput() }
     }
 
-    /// What reading is paused for: the peer's Pongs, or all output.
+    /// The output that reading is paused for: Pongs, or all output.
     var pausingBytes: Int {
         guard self.queuedPongs?.pauseReading == true, let transport = self.transport else { return self.queuedBytes }
         return self.queuedPongs?.bytes(sent: transport.sentBytes) ?? 0
@@ -392,7 +392,7 @@ struct OutgoingMessages {
     }
 }
 
-/// Pongs on their way to the kernel, between our own messages.
+/// Pongs that the kernel has not taken yet, between our own messages.
 struct QueuedPongs {
     private struct Group {
         var bytes = 0

@@ -363,7 +363,7 @@ extension WebSocketTask {
 /// Suspension, on the loop.
 extension WebSocketTask {
     /// Until the task is resumed nothing is read, messages and pings of its user wait in its queue, no keep-alive Ping is
-    /// sent, and no timer runs; frames of a relay are still sent. Not counted. An opening handshake that is under way restarts
+    /// sent, and no timer runs; frames of a relay are still sent. Not counted. An opening handshake in progress restarts
     /// then. A task that is closing, or whose Close waits for messages before it, is not suspended.
     package func suspendOnLoop() {
         self.loop.assertOnLoop()

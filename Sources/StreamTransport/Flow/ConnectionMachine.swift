@@ -176,7 +176,7 @@ extension ConnectionMachine {
         }
     }
 
-    /// - Returns: whether the consumer is to be told that the output is broken, once.
+    /// - Returns: whether to notify the consumer that the output is broken; once.
     package mutating func takeBrokenOutput() -> Bool {
         guard self.isOpen, self.output == .broken, !self.hasReportedBrokenOutput else { return false }
         self.hasReportedBrokenOutput = true

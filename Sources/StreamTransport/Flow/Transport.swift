@@ -116,7 +116,7 @@ package struct OutputDelivery: Equatable, Sendable {
     package var acknowledged: Int64
     /// Something waits for the peer to take more in.
     package var isHeldUp: Bool
-    /// Bytes that the peer has room for, as it said last; `nil` where that is unknown.
+    /// The peer's last announced receive window, in bytes; `nil` if unknown.
     package var window: Int?
 
     package init(written: Int64, acknowledged: Int64, isHeldUp: Bool, window: Int?) {

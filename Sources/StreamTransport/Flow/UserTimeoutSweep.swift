@@ -9,7 +9,7 @@
 /// the kernel sends its first probe. A connection costs at most two system calls in that time however much it sends; an
 /// idle one costs neither a call nor memory.
 final class UserTimeoutSweep {
-    /// Connections looked at in a turn.
+    /// Connections checked in a turn.
     private static let share = 256
 
     /// Those whose bytes may be unacknowledged; each knows its place.

@@ -1,4 +1,4 @@
-/// A timer that stands still while it is held, as for a task that is suspended; then the rest of its time begins.
+/// A timer that can be paused, as for a suspended task; the remaining time starts when it is resumed.
 /// Confined to its loop.
 package struct HoldableTimer {
     private enum State {

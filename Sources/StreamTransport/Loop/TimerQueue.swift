@@ -147,7 +147,7 @@ package struct MonotonicInstant: InstantProtocol, Hashable, Sendable {
     }
 }
 
-/// A point on the clock that goes on while the machine sleeps: CLOCK_BOOTTIME.
+/// A point on the clock that advances while the machine sleeps: CLOCK_BOOTTIME.
 ///
 /// Its layout is known when a program is built. That of `ContinuousClock.Instant` is not: all types that contain one would
 /// be copied and destroyed by calls of the runtime.

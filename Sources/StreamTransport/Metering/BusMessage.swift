@@ -13,7 +13,7 @@ package struct BusMessage: Sendable {
 
     /// Largest message that is accepted, in bytes. The protocol's own limit is 128 MiB.
     package static let sizeLimit = 256 << 10
-    /// Length of the part that tells the lengths of the others.
+    /// Length of the fixed header, which has the lengths of the other parts.
     static let fixedLength = 16
 
     package let kind: Kind

@@ -420,7 +420,7 @@ package struct SocketOptions: Hashable, Sendable {
 package struct OutputHold: Equatable, Sendable {
     /// Bytes that the kernel took and has not sent yet.
     package var unsent: Int
-    /// Bytes that the peer has room for, as it said last.
+    /// The peer's last announced receive window, in bytes.
     package var window: Int
 
     package init(unsent: Int, window: Int) {

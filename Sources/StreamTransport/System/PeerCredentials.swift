@@ -1,6 +1,6 @@
 import CLinux
 
-/// Who is at the other end of a Unix socket (`SO_PEERCRED`, unix(7)).
+/// Process at the other end of a Unix socket (`SO_PEERCRED`, unix(7)).
 package enum PeerCredentials {
     /// Effective user of the process that connected, or that listened; `nil` if the system does not say.
     package static func user(of descriptor: Descriptor) -> UInt32? {

@@ -22,7 +22,7 @@ package final class ResolverThreads: Sendable {
         let answer: @Sendable (Result<[SocketAddress], ResolutionFailure>) -> Void
     }
 
-    /// What an answer has to be.
+    /// Required authenticity of an answer.
     enum Authenticity: Sendable {
         case any
         /// - Parameter server: as of `AuthenticatedNames`.

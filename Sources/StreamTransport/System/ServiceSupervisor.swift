@@ -64,7 +64,7 @@ package enum ServiceSupervisor {
 /// A state that the service manager does not accept is kept and sent again by `retry()`: only the latest, because it
 /// supersedes the others. A `WATCHDOG=1` that it does not accept is dropped; the next one says the same.
 package final class ServiceNotifier: Sendable {
-    /// Between two complaints about a service manager that takes nothing.
+    /// Between two warnings about a service manager that accepts nothing.
     package static let warningInterval = Duration.seconds(60)
 
     private struct State {
@@ -78,7 +78,7 @@ package final class ServiceNotifier: Sendable {
     private let warn: @Sendable (SystemError) -> Void
 
     /// - Parameters:
-    ///   - complain: called when something could not be sent, at most once in `complaintPause`.
+    ///   - complain: called when a state could not be sent, at most once in `warningInterval`.
     ///   - send: sends one message or throws; must not wait.
     package init(
         clock: @escaping @Sendable () -> MonotonicInstant = {

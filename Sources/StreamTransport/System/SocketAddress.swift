@@ -159,7 +159,7 @@ extension SocketAddress {
     }
 }
 
-/// The file of a Unix socket, told from another that gets its path later.
+/// Identity of a Unix socket's file, to distinguish it from a later one at the same path.
 package struct SocketFile: Hashable, Sendable {
     package let path: String
     private let device: UInt64
@@ -194,7 +194,7 @@ package struct SocketFile: Hashable, Sendable {
 final class FolderLock {
     private let number: Int32
 
-    /// - Returns: `nil` without a lock: the socket is opened all the same.
+    /// - Returns: `nil` without a lock: the socket is opened anyway.
     init?(ofFile path: String) {
         guard !path.hasPrefix("@") else { return nil }
         let end = path.lastIndex(of: "/")

@@ -11,7 +11,7 @@ package protocol System: AnyObject {
     /// The clock, read afresh.
     func now() -> MonotonicInstant
 
-    /// Milliseconds since 1970-01-01T00:00:00Z. Unlike `now()`, it can be set, and goes on while the machine sleeps.
+    /// Milliseconds since 1970-01-01T00:00:00Z. Unlike `now()`, it can be set, and advances while the machine sleeps.
     func wallClockMilliseconds() -> Int64
 
     /// Waits until something watched is ready, `deadline` has passed (`nil`: no deadline) or `wake()` was called,
@@ -244,7 +244,7 @@ package struct SplicedBytes: Equatable, Sendable {
     /// Bytes taken from the source; 0 at its end of input; a negated error number.
     package let received: Int
     /// Of these the bytes that the target took, or a negated error number if it took none. The rest is held by the system
-    /// and waits to be fetched by `takePassed`.
+    /// and waits to be fetched by `drainSplicePipe`.
     package let sent: Int
 
     package init(received: Int, sent: Int) {

@@ -45,7 +45,7 @@ package enum SystemFile {
     }
 }
 
-/// What changes when a file is written, or another takes its place.
+/// Identifies a version of a file: changes when it is written or replaced.
 package struct FileVersion: Hashable, Sendable {
     package let kind: OpenFile.Kind
     package let inode: UInt64

@@ -10,7 +10,7 @@ public struct EarlyDataOffer: Sendable, Hashable {
     public let metadata: TLSMetadata
 }
 
-/// What became of early data.
+/// Outcome of early data.
 public enum EarlyDataOutcome: Sendable, Hashable {
     /// None was sent.
     case none
@@ -65,7 +65,7 @@ extension SecureConnection {
     }
 
     /// Server: receives a client's early data, which is delivered behind the handshake.
-    /// - Returns: whether the handshake can go on.
+    /// - Returns: whether the handshake can continue.
     func receiveEarlyData() -> Bool {
         guard self.awaitsEarlyData else { return true }
         var bytes = [UInt8](repeating: 0, count: 16 << 10)

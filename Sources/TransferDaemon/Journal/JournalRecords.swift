@@ -1,7 +1,7 @@
 import BackgroundTransfers
 import Foundation
 
-/// What the journal keeps of a session besides its transfers and messages.
+/// Record of a session in the journal, without its transfers and messages.
 package struct SessionRecord: Codable, Hashable, Sendable {
     package var identifier: String
     package var settings: SessionSettings

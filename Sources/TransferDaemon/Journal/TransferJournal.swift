@@ -100,7 +100,7 @@ package struct TransferJournal {
         session.record.needsSettings = nil
         if !attachment.isReattachment {
             session.record.isLaunchedForEvents = attachment.isLaunchedForEvents
-            // A person started the program: delays count anew, and starting it for events is worthwhile again.
+            // A person started the program: delays restart, and starting it for events is worthwhile again.
             if !attachment.isLaunchedForEvents {
                 session.record.backgroundTransfers = 0
                 session.record.launches = 0

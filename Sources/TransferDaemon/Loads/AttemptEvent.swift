@@ -2,7 +2,7 @@ import BackgroundTransfers
 import Foundation
 import URLLoading
 
-/// What an attempt reports to the daemon. From any thread.
+/// An event of an attempt, reported to the daemon. From any thread.
 package enum AttemptEvent: Sendable {
     /// The head of a response, whose content is held back until `proceed` is called.
     /// - Parameters:
@@ -102,7 +102,7 @@ extension URLSessionConfiguration {
         self.urlCache = nil
         self.timeoutIntervalForRequest = settings.requestTimeout
         self.timeoutIntervalForResource = settings.resourceTimeout
-        // A transfer without a network goes on as soon as there is one.
+        // A transfer without a network continues as soon as there is one.
         self.waitsForConnectivity = true
         self.httpAdditionalHeaders = settings.fields
         self.httpMaximumConnectionsPerHost = settings.connectionsPerHost

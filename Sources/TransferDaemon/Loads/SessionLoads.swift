@@ -85,14 +85,14 @@ final class SessionLoads: Sendable {
         self.session.delegateQueue.addOperation { self.delegate.stop(identifier) }
     }
 
-    /// Lets the attempts go on, and begins no further one.
+    /// Lets the attempts continue, and begins no further one.
     func finish() { self.session.finishTasksAndInvalidate() }
 
     func close() { self.session.invalidateAndCancel() }
 }
 
 extension SessionSettings {
-    /// What a change makes another session necessary for.
+    /// Settings whose change requires another session.
     fileprivate var withoutTargets: SessionSettings {
         var settings = self
         settings.permittedTargets = nil
@@ -198,7 +198,7 @@ private final class LoadDelegate: NSObject, URLSessionDataDelegate {
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        // A redirected upload is created anew.
+        // A redirected upload is created again.
         if request.httpMethod != "HEAD", request.httpMethod != "PATCH" { self.running(task)?.attempt.uploadNamed(nil) }
         completionHandler(request)
     }

@@ -7,7 +7,7 @@ import URLLoading
 /// One attempt to carry out a transfer, possibly with a second request if the server cannot continue the content.
 ///
 /// Used on the delegate queue of its session.
-final class TransferAttempt: @unchecked Sendable {  // See above.
+final class TransferAttempt: @unchecked Sendable {  // Used on the delegate queue only.
     typealias Report = @Sendable (AttemptEvent) -> Void
 
     /// Between two reports of counts.
@@ -56,7 +56,7 @@ final class TransferAttempt: @unchecked Sendable {  // See above.
 
     // MARK: Uploads that are continued
 
-    /// What continues the upload of an earlier attempt; `nil` if there is none.
+    /// Resume data of an earlier attempt's upload; `nil` if there is none.
     var uploadResumption: Data? { self.transfer.kind == .upload ? self.transfer.uploadResumption : nil }
 
     /// - Parameter data: what continues the upload from now on; `nil` if that is impossible.
@@ -72,7 +72,7 @@ final class TransferAttempt: @unchecked Sendable {  // See above.
         if self.uploadResumption == nil { self.uploadNamed(nil) }
     }
 
-    /// - Returns: whether the transfer is to begin anew, because the upload cannot be continued.
+    /// - Returns: whether to start over, because the upload cannot be continued.
     private func isUploadLost(by error: any Error) -> Bool {
         guard self.uploadResource != nil else { return false }
         let cause = (error as? URLError)?.userInfo[NSUnderlyingErrorKey]
@@ -166,7 +166,7 @@ final class TransferAttempt: @unchecked Sendable {  // See above.
 
     // MARK: Content
 
-    /// - Returns: whether to go on.
+    /// - Returns: whether to continue.
     func received(_ data: Data, wireBytes: Int64) -> Bool {
         guard self.file != nil, self.failure == nil else { return false }
         do {
@@ -263,7 +263,7 @@ final class TransferAttempt: @unchecked Sendable {  // See above.
 }
 
 extension TransferRecord {
-    /// The range that is missing; `nil` if there is none, or if the transfer must start anew.
+    /// The range that is missing; `nil` if there is none, or if the transfer must start over.
     fileprivate func resumption(in folder: String, boot: String) -> RangeResumption? {
         guard let partial, self.kind == .download else { return nil }
         let length = AttemptFile.length("\(folder)/\(self.contentName)")

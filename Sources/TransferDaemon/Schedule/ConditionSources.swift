@@ -1,7 +1,7 @@
 import Foundation
 import StreamTransport
 
-/// Where the machine's conditions come from.
+/// Sources of the machine's conditions.
 package enum ConditionSources {
     /// Environment variable that replaces the sources: words of `metered`, `battery` and `busy`, separated by commas; `good`
     /// or nothing for a machine without these conditions.

@@ -1,7 +1,7 @@
 import BackgroundTransfers
 import Foundation
 
-/// What the machine allows discretionary transfers.
+/// Conditions of the machine that discretionary transfers wait for.
 package struct MachineConditions: Hashable, Sendable {
     package var isMetered: Bool
     package var isOnBattery: Bool
@@ -23,7 +23,7 @@ package struct MachineConditions: Hashable, Sendable {
     package var allowsDiscretionary: Bool { !self.isMetered && !self.isOnBattery && self.load < Self.loadLimit }
 }
 
-/// Which transfers start now. Computed anew after each event and at `nextChange`.
+/// Which transfers start now. Recomputed after each event and at `nextChange`.
 package struct TransferSchedule: Hashable, Sendable {
     package struct Task: Hashable, Sendable {
         package let session: String
@@ -37,7 +37,7 @@ package struct TransferSchedule: Hashable, Sendable {
 
     /// Most transfers that run at a time.
     package static let runningLimit = 16
-    /// How often, in seconds, the machine's conditions are looked at while a transfer waits for them.
+    /// How often, in seconds, the machine's conditions are read while a transfer waits for them.
     package static let conditionsInterval: TimeInterval = 60
 
     package private(set) var starts: [Task] = []

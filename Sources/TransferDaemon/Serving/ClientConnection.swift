@@ -9,7 +9,7 @@ final class ClientConnection {
     /// Above so many bytes in the queue, lists and messages wait until the program has read them.
     private static let highWatermark = 1 << 20
 
-    /// What the program is to the daemon.
+    /// Role of the program.
     enum Role {
         /// Has sent nothing yet.
         case unknown

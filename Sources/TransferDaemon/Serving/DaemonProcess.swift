@@ -31,7 +31,7 @@ package enum DaemonProcess {
         case alreadyRunning
     }
 
-    /// Serves until nothing is left. Blocks the calling thread.
+    /// Serves until no program is connected and no transfer is left. Blocks the calling thread.
     /// - Parameter began: called once the socket accepts programs.
     package static func run(
         _ folders: TransferFolders, _ settings: DaemonSettings, began: @escaping @Sendable () -> Void = {}

@@ -296,7 +296,7 @@ package final class TransferDaemon {
             settings, configuration, folder: self.folders.session(session), permission: self.settings.permission,
             following: former)
         self.loads[session] = loads
-        // Its attempts go on.
+        // Its attempts continue.
         former?.finish()
         return loads
     }
@@ -406,7 +406,7 @@ package final class TransferDaemon {
         self.loop.arm(self.scheduleTimer, after: .seconds(seconds), target: self)
     }
 
-    /// - Returns: `nil` if they must be read anew.
+    /// - Returns: `nil` if they must be read again.
     private func currentConditions(_ now: Date) -> MachineConditions? {
         guard let conditions else { return nil }
         let age = now.timeIntervalSince(conditions.read)
@@ -451,7 +451,7 @@ package final class TransferDaemon {
         return next
     }
 
-    /// The daemon ends when no program is connected and no transfer can go on.
+    /// The daemon ends when no program is connected and no transfer can continue.
     private func updateIdleTimer() {
         guard !self.isFinished else { return }
         let isBusy =

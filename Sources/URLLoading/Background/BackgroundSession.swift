@@ -213,7 +213,7 @@ final class BackgroundSession: Sendable {
         let url = task.originalRequest?.url
         let source = file.isFileURL ? open(file.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1
         var status = stat()
-        // What is copied is the file that was looked at, whatever its path names meanwhile.
+        // Copies the file that was checked, even if its path names another one by now.
         guard source >= 0, fstat(source, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             let isForbidden = file.isFileURL && source < 0 && errno == EACCES
             if source >= 0 { _ = Foundation.close(source) }
@@ -265,7 +265,7 @@ final class BackgroundSession: Sendable {
         guard let link = self.link else { return Self.error(.closed, url: url) }
         switch link.perform(request) {
         case .success(.refused(let error)): return error.urlError()
-        // It has ended: the message about that is on its way.
+        // It has ended: the message about that follows.
         case .success(.done), .success(.unknownTransfer): return nil
         case .failure(let failure): return Self.error(failure, url: url)
         }

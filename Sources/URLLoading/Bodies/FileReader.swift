@@ -55,7 +55,7 @@ final class FileReader: BodyReader {
     }
 }
 
-/// What tells a file from another one, or from itself after a change.
+/// Identifies a version of a file.
 package struct FileIdentity: Equatable, Sendable {
     package let device: UInt64
     package let inode: UInt64

@@ -118,7 +118,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         _ session: URLSession, needNewBodyStreamForTask task: URLSessionTask, from offset: Int64
     ) async -> InputStream?
 
-    /// More of the body was sent. Counts are bytes of the body, counted anew when it is sent again;
+    /// More of the body was sent. Counts are bytes of the body, counted from 0 when it is sent again;
     /// `totalBytesExpectedToSend` is -1 if unknown.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,

@@ -120,7 +120,7 @@ extension HTTPLoad {
         self.upload?.pause(pause, on: self.core, for: self)
     }
 
-    /// The task goes on after a suspension.
+    /// The task continues after a suspension.
     func continueUploadIfDue() {
         guard let upload = self.upload, upload.isDue, !self.loader.transfer.isSuspended else { return }
         upload.isDue = false
@@ -157,7 +157,7 @@ extension HTTPLoad {
 
     // MARK: Cancelling
 
-    /// Asks the server to delete an upload that nobody will continue. The load has ended; nothing waits for the answer.
+    /// Asks the server to delete an upload that is not continued. The load has ended; nothing waits for the answer.
     /// - Source: draft-ietf-httpbis-resumable-upload, "Upload Cancellation".
     func deleteUpload() {
         guard self.core.configuration.deletesCancelledUploads, let upload, upload.machine.cancelled(),

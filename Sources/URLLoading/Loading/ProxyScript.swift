@@ -26,7 +26,7 @@ package final class ProxyScript: Sendable {
         var isRunning = false
     }
 
-    /// What the thread keeps between two questions.
+    /// State of the thread between two evaluations.
     private struct Loaded {
         var engine: ProxyScriptEngine?
         var loadedAt = ContinuousInstant.now

@@ -200,7 +200,7 @@ extension URL {
         return host.utf8.contains(where: Self.needsEscape) ? self.escapedServerName : host.loweredASCII
     }
 
-    /// Never found, whoever is asked for it.
+    /// A host with escapes, which no resolver or proxy finds.
     private var escapedServerName: String? { self.host(percentEncoded: true)?.loweredASCII }
 
     /// Whether a host has the ASCII character only in an escape.

@@ -10,7 +10,7 @@ package final class ProtocolTurns: Sendable {
 
     private struct State {
         var calls: Deque<@Sendable () -> Void> = []
-        /// Suspended calls that can go on, which they do before others begin.
+        /// Suspended calls that can continue; they come before new calls.
         var returning: Deque<DispatchSemaphore> = []
         /// Whether a call runs, or a thread has been asked to run the next one.
         var isTaken = false
@@ -55,7 +55,7 @@ package final class ProtocolTurns: Sendable {
         }
     }
 
-    /// The next call for this thread. If a suspended one goes on instead, its thread has the turn.
+    /// The next call for this thread. If a suspended one continues instead, its thread has the turn.
     private func next() -> Next {
         let next = self.state.withLock { state in
             state.holder = nil

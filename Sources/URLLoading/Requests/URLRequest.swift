@@ -244,7 +244,7 @@ private struct Values {
     var properties: [String: Any] = [:]
 }
 
-/// What a request wants of the networks that it uses; nothing by default.
+/// Restrictions on the networks that a request uses; none by default.
 struct NetworkRestrictions: OptionSet {
     let rawValue: UInt8
 

@@ -260,7 +260,7 @@ final class SessionCore: Sendable {
         if cancels { for task in tasks { task.cancel() } }
     }
 
-    /// Makes a background session invalid, whose tasks go on in the daemon.
+    /// Makes a background session invalid; its tasks continue in the daemon.
     func detach(_ session: URLSession) {
         guard self.configuration.identifier != nil else { return }
         self.state.withLock { $0.tasks = [:] }

@@ -182,7 +182,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
             cache: URLCache(memoryCapacity: 4 << 20, diskCapacity: 0, directory: folder))
     }
 
-    /// Downloads, and uploads of files, that go on when the program has ended: the daemon `sluice transferd` carries them
+    /// Downloads, and uploads of files, that outlive the program: the daemon `sluice transferd` carries them
     /// out. A later session with the same identifier gets the messages that were not delivered.
     ///
     /// Creating the session attaches it to the user's daemon, which is started if necessary, and waits for that up to 5 s.

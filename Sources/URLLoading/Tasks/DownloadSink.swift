@@ -14,7 +14,7 @@ final class DownloadSink: Sendable {
         var unreported: Int64 = 0
         var total: Int64
         var isScheduled = false
-        /// Bytes to pull once the file's write queue has room.
+        /// Bytes to pull once the file's write queue has space.
         var pendingCredit = 0
         var isKept = false
     }
@@ -113,7 +113,7 @@ final class DownloadSink: Sendable {
         }
     }
 
-    /// What the server has not sent of a file whose size it told; `nil` if nothing is missing.
+    /// The range of a file of known size that the server has not sent; `nil` if nothing is missing.
     fileprivate var missingRange: RangeResumption? {
         let received = self.state.withLock(\.total)
         guard received < self.expected, let validator = self.validator else { return nil }
@@ -142,7 +142,7 @@ struct DownloadResumption {
         self.range = range
     }
 
-    /// What another program needs to go on.
+    /// Resume data for another program.
     var resumeData: ResumeData { self.data }
 
     var originalRequest: URLRequest { self.data.originalRequest }
@@ -191,7 +191,7 @@ extension TaskLoader {
         return true
     }
 
-    /// What is missing from the file after the end of a response.
+    /// The range that the file lacks after the end of a response.
     var missingRange: RangeResumption? {
         if case .file(let sink) = self.sink { sink.missingRange } else { nil }
     }

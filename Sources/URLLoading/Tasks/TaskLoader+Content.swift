@@ -203,7 +203,7 @@ extension TaskLoader {
         return Int(max(0, min(response.expectedContentLength, 1 << 20)))
     }
 
-    /// The channel's reader has made room.
+    /// The channel's reader has consumed bytes.
     func resumeChannel() {
         let credit = self.channelCredit
         self.channelCredit = 0
@@ -324,7 +324,7 @@ enum ContentSink {
     }
 }
 
-/// Content on its way to the delegate queue. It is coalesced while the queue is busy, and counted so that the network
+/// Content queued for the delegate queue. It is coalesced while the queue is busy, and counted so that the network
 /// delivers no faster than the delegate consumes. Thread-safe.
 final class DeliveryWindow: Sendable {
     /// Bytes that are pulled in advance.
@@ -394,7 +394,7 @@ final class MultipartSplitter {
     private(set) var hasParts = false
     private var isAtEnd = false
     private var hasCredit = false
-    /// Bytes received that nobody pulls again: those before the parts, their heads and what is not parsed yet.
+    /// Bytes received without a pull of their own: those before the parts, their heads, and unparsed ones.
     private var overhead = 0
 
     /// - Returns: `nil` if the response is no `multipart/x-mixed-replace`.

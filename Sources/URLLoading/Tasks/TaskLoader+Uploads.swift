@@ -32,7 +32,7 @@ extension TaskLoader {
         }
     }
 
-    /// From any thread. The task goes on.
+    /// From any thread. The task continues.
     func getResumeData(_ handler: @escaping @Sendable (Data?) -> Void) {
         self.core.executor.execute { handler(self.uploadResumeData?.encoded()) }
     }

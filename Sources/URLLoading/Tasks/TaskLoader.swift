@@ -69,7 +69,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
         self.core.executor.execute {
             let load = self.transfer.hasEnded ? nil : self.currentLoad as? HTTPLoad
             self.failed(LoadFailure.error(.cancelled, url: self.task.latestRequest?.url))
-            // Without resume data nobody can continue it.
+            // Without resume data it cannot be continued.
             load?.deleteUpload()
         }
     }

@@ -60,7 +60,7 @@ package struct TransferMachine<Connection>: ~Copyable {
     package enum ResumeAction: Equatable {
         /// Starts the load.
         case begin(deadline: ContinuousInstant)
-        /// Goes on after a suspension.
+        /// Continues after a suspension.
         case proceed(deadline: ContinuousInstant)
         case ignore
     }

@@ -50,7 +50,7 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // N
         }
     }
 
-    /// What would continue the upload in another task, while this one goes on.
+    /// Resume data for the upload, while the task continues.
     /// - Parameter handler: called on any thread; gets `nil` if the upload cannot be continued.
     package func getResumeData(_ handler: @escaping @Sendable (Data?) -> Void) {
         guard let loader = self.loader else { return handler(nil) }

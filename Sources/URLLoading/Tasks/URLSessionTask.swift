@@ -162,7 +162,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     open var state: State { self.observe(\.state) { $0.state } }
 
     /// Bytes of the body sent and received, without heads and framing, and before the content coding is removed. A body that
-    /// is sent again, as after a redirect or a challenge, is counted anew.
+    /// is sent again, as after a redirect or a challenge, is counted from 0.
     open var countOfBytesSent: Int64 { self.observe(\.countOfBytesSent) { $0.bytesSent } }
     open var countOfBytesReceived: Int64 { self.observe(\.countOfBytesReceived) { $0.bytesReceived } }
 

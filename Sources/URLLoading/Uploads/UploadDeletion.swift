@@ -38,7 +38,7 @@ extension UploadDeletion: ExchangeConsumer {
 
     func connectionReady(_ metadata: ConnectionMetadata) {}
 
-    /// Nobody is asked any more: the task has ended.
+    /// No delegate is asked: the task has ended.
     func verificationRequested(
         _ request: VerificationRequest, answer: @escaping @Sendable (VerificationDecision) -> Void
     ) {

@@ -163,7 +163,7 @@ final class UploadTransfer {
 
     // MARK: Resume data
 
-    /// What continues the upload in another task; `nil` if that is impossible.
+    /// Resume data for another task; `nil` if the upload cannot be continued.
     /// - Parameter originalRequest: of the task.
     func resumeData(originalRequest: URLRequest) -> UploadResumeData? {
         guard self.machine.isResumable, let resource, let body = self.storableBody else { return nil }

@@ -77,7 +77,7 @@ extension Requirement {
             "test_conformance_framing.py::test_a_ping_between_fragments_is_answered_before_the_message"),
         .proven(
             "RFC 6455 §5.4", "Fragmented and unfragmented messages are received.",
-            by: "FrameExampleTests.fragmentedUnmaskedTextMessageIsRead", "FrameRuleTests.emptyFramesArePassedOn"),
+            by: "FrameExampleTests.fragmentedUnmaskedTextMessageIsRead", "FrameRuleTests.emptyFramesAreForwarded"),
         .proven(
             "RFC 6455 §5.4", "An intermediary changes no fragmentation where it does not know the meaning of the bits.",
             by: "FrameScannerTests.everyFrameIsFoundAndEveryByteForwarded", "FrameScannerTests.agreedReservedBitsPass",

@@ -152,7 +152,7 @@ struct PlainHTTPTests {
         scene.finish()
     }
 
-    @Test func clientThatExpectsToGoOnIsAskedTo() throws {
+    @Test func expectContinueIsAnsweredWith100() throws {
         let scene = try self.scene()
         let (peer, reader) = try scene.web(
             "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")

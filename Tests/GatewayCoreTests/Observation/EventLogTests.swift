@@ -1,7 +1,7 @@
 import GatewayCore
 import Testing
 
-@Suite("The journal of events")
+@Suite("Event log")
 struct EventLogTests {
     private func journal(of count: Int, limit: Int = 4) -> EventLog {
         let journal = EventLog(limit: limit)

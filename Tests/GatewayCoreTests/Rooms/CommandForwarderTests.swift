@@ -3,7 +3,7 @@ import GatewayCore
 import Synchronization
 import Testing
 
-@Suite("Commands on their way to the node of their client", .timeLimit(.minutes(5)))
+@Suite("Forwarding commands to the node of their client", .timeLimit(.minutes(5)))
 struct CommandForwarderTests {
     /// A call to a node, which the test answers.
     private struct SentCall: Sendable {

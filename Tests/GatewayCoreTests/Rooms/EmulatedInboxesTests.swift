@@ -1,7 +1,7 @@
 import GatewayCore
 import Testing
 
-@Suite("Commands on their way to clients without a WebSocket")
+@Suite("Inboxes of clients without a WebSocket")
 struct EmulatedInboxesTests {
     @Test func loopIsNotifiedOnceUntilItFindsNothing() {
         let inboxes = EmulatedInboxes()

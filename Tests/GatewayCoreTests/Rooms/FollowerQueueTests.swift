@@ -3,7 +3,7 @@ import Rooms
 import Synchronization
 import Testing
 
-@Suite("Events on their way from a room to the reader of a follower")
+@Suite("Queue of a room follower")
 struct FollowerQueueTests {
     /// A queue, and how often its member was told that it takes more.
     private final class Scene: Sendable {

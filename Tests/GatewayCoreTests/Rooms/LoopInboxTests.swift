@@ -5,7 +5,7 @@ import StreamTransport
 import TestSupport
 import Testing
 
-@Suite("Messages of rooms on their way to a loop")
+@Suite("Inbox of a loop for messages of rooms")
 struct LoopInboxTests {
     private static func hub() -> RoomHub { RoomHub(loops: [], randomWords: { _ in [7] }) }
 

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import WebSocketProtocol
 
-@Suite("Messages of a room that come together, for members of all kinds")
+@Suite("Batches of room messages, for members of all kinds")
 struct RoomBatchTests {
     private static let texts = (0..<50).map { "message \($0) " + String(repeating: "abc", count: $0) }
 

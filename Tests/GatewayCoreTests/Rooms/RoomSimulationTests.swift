@@ -11,7 +11,7 @@ import Testing
 /// loops.
 ///
 /// `SLUICE_TEST_SIZE=nightly` runs 10 000 seeds instead of 100; `SLUICE_SEED=7` or `SLUICE_SEED=7-90` runs those.
-@Suite("Rooms with clients that vanish and come back")
+@Suite("Rooms with clients that disconnect and reconnect")
 struct RoomSimulationTests {
     private static let batches = SimulationSeeds.batches(
         usual: 100, environment: ProcessInfo.processInfo.environment)

@@ -77,7 +77,7 @@ struct SharedCallsTests {
         for caller in callers { #expect(await caller.value == .success([9])) }
     }
 
-    @Test func callGoesOnWhileSomeoneWaits() async {
+    @Test func callContinuesWhileACallerWaits() async {
         let scene = Scene()
         let (first, second) = (scene.call("b", [1]), scene.call("b", [1]))
         await scene.wait { scene.calls.callerCount == 2 && scene.texts.count == 1 }
@@ -88,7 +88,7 @@ struct SharedCallsTests {
         #expect(scene.cancelledCount == 0)
     }
 
-    @Test func callThatNobodyWaitsForIsCancelled() async {
+    @Test func callWithoutCallersIsCancelled() async {
         let scene = Scene()
         let first = scene.call("b", [1])
         await scene.wait { scene.texts.count == 1 }

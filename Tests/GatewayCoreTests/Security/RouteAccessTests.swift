@@ -136,7 +136,7 @@ struct RouteAccessTests {
         scene.finish()
     }
 
-    @Test func requestWithAnInvalidTokenIsToldWhy() throws {
+    @Test func requestWithAnInvalidTokenGetsTheReason() throws {
         let now = TokenScene.now
         let tokens = [
             (TokenScene.token(#"{"aud":"chat","exp":\#(now - 10)}"#), "The access token expired"),

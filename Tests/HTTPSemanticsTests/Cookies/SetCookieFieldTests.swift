@@ -1,7 +1,7 @@
 import HTTPSemantics
 import Testing
 
-@Suite("Set-Cookie taken apart, RFC 6265bis §5.6")
+@Suite("Parsing Set-Cookie, RFC 6265bis §5.6")
 struct SetCookieFieldTests {
     @Test(arguments: [
         ("SID=31d4d96e407aad42", "SID", "31d4d96e407aad42"), ("SID=31d4; Path=/; Secure", "SID", "31d4"),

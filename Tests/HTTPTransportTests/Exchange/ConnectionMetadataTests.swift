@@ -3,7 +3,7 @@ import SessionTasks
 import StreamTransport
 import Testing
 
-@Suite("Facts and times of a connection")
+@Suite("Connection metadata and timings")
 struct ConnectionMetadataTests {
     @Test func addressesAreNumeric() {
         var metadata = ConnectionMetadata()

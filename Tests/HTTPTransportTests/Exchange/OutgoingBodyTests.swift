@@ -2,7 +2,7 @@ import ByteKernels
 import HTTPTransport
 import Testing
 
-@Suite("A request's body on its way out")
+@Suite("Sending a request body")
 struct OutgoingBodyTests {
     /// Returns scripted results.
     private final class Scripted: BodySource, @unchecked Sendable {

@@ -74,7 +74,7 @@ struct ResponseTests {
         #expect(server.connections == 1)
     }
 
-    @Test func informationalHeadsArePassedOn() async throws {
+    @Test func informationalHeadsAreForwarded() async throws {
         let diary = try await self.get(
             [
                 "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 102 P\r\n\r\n",

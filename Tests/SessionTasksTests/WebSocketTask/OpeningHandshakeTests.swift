@@ -123,7 +123,7 @@ struct OpeningHandshakeTests {
         meeting.finish()
     }
 
-    @Test func interimResponsesArePassedOver() throws {
+    @Test func interimResponsesAreSkipped() throws {
         let meeting = try WebSocketMeeting(.simulation)
         let diary = WebSocketDiary()
         let (task, peer) = try self.asking(meeting, diary)

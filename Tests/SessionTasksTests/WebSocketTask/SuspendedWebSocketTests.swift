@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import WebSocketProtocol
 
-@Suite("WebSocket tasks that rest")
+@Suite("Suspended WebSocket tasks")
 struct SuspendedWebSocketTests {
     @Test(arguments: TaskPlace.all)
     func suspendedTaskNeitherReadsNorSends(_ place: TaskPlace) throws {

@@ -186,7 +186,7 @@ struct ConnectAttemptTests {
         }
     }
 
-    @Test func addressWithoutARouteIsPassedOver() throws {
+    @Test func addressWithoutARouteIsSkipped() throws {
         let race = try Race()
         race.network.connectScripts[Self.six] = .noRoute
         race.begin()

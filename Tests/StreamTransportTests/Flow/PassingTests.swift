@@ -4,7 +4,7 @@ import StreamTransport
 import TestSupport
 import Testing
 
-@Suite("Bulk that passes from socket to socket unseen, simulated and real")
+@Suite("Splicing between sockets, simulated and real")
 struct PassingTests {
     typealias Kind = TransportTestbed.Kind
 

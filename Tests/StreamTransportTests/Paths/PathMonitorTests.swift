@@ -3,7 +3,7 @@ import StreamTransport
 import TestSupport
 import Testing
 
-@Suite("Ways to addresses that change")
+@Suite("Changes of routes to an address")
 struct PathMonitorTests {
     private static let peer = SocketAddress.ipv4(address: 0xC000_0201, port: 80)
     private static let own = SocketAddress.ipv4(address: 0xC612_0001, port: 0)

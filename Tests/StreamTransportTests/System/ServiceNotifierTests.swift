@@ -3,7 +3,7 @@ import StreamTransport
 import Synchronization
 import Testing
 
-@Suite("Telling the service manager, sd_notify(3)")
+@Suite("Notifying the service manager, sd_notify(3)")
 struct ServiceNotifierTests {
     /// A service manager that takes messages, or does not.
     private final class ServiceManager: Sendable {

@@ -4,7 +4,7 @@ import Testing
 
 /// What Linux does with a TCP connection at its ends. Run on real sockets too, so the simulated kernel cannot drift
 /// from the real one.
-@Suite("The truth about TCP sockets, simulated and real")
+@Suite("Semantics of TCP sockets, simulated and real")
 struct SocketTruthTests {
     typealias Kind = TransportTestbed.Kind
 

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("The truth about Unix sockets, simulated and real")
+@Suite("Semantics of Unix sockets, simulated and real")
 struct UnixSocketTruthTests {
     typealias Kind = TransportTestbed.Kind
 

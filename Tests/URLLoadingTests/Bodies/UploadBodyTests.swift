@@ -4,7 +4,7 @@ import HTTPTransport
 import Testing
 import URLLoading
 
-@Suite("Bodies on their way to a server")
+@Suite("Upload bodies")
 struct UploadBodyTests {
     private let folder: TemporaryFolder
 

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Text out of bytes")
+@Suite("Text sequences over bytes")
 struct TextSequenceTests {
     /// A text and its lines.
     private static let texts: [(text: [UInt8], lines: [String])] = [

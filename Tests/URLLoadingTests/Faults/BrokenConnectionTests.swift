@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Connections that break at every place", .loading, .timeLimit(.minutes(20)))
+@Suite("Broken connections", .loading, .timeLimit(.minutes(20)))
 struct BrokenConnectionTests {
     private static let answer = Answer.raw(
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n3\r\nefg\r\n0\r\n\r\n"

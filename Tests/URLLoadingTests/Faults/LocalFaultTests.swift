@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Faults at home", .loading, .timeLimit(.minutes(20)))
+@Suite("Local failures", .loading, .timeLimit(.minutes(20)))
 struct LocalFaultTests {
     @Test func shrinkingFileFailsTheUpload() async throws {
         let folder = try TemporaryFolder()

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Schemes beside HTTP", .loading, .timeLimit(.minutes(20)))
+@Suite("Schemes other than HTTP", .loading, .timeLimit(.minutes(20)))
 struct SchemeTests {
     struct Inline: CustomTestStringConvertible, Sendable {
         let text: String

@@ -6,7 +6,7 @@ import Testing
 import URLLoading
 import WireText
 
-@Suite("Where the loads of a session run")
+@Suite("Executor of a session's loads")
 struct SessionExecutorTests {
     private let executor = SessionExecutor(PoolSettings())
 

@@ -4,7 +4,7 @@ import StreamTransport
 import Testing
 import URLLoading
 
-@Suite("Networks that come and go")
+@Suite("Changes of connectivity")
 struct ConnectivityTests {
     // MARK: Offline
 

@@ -34,7 +34,7 @@ struct CapturedInputTests {
         return Array(bytes.prefix(taken))
     }
 
-    @Test func everyEventInEveryState() {
+    @Test func everyEventIsPermittedInEveryState() {
         for state in State.allCases {
             let isClosed = state == .closed || state == .closedAfterTheEnd
             let count = isClosed ? 0 : state == .full ? CapturedInput.limit + 3 : 3

@@ -2,7 +2,7 @@ import ByteKernels
 import Testing
 import WebSocketProtocol
 
-@Suite("Messages that came whole")
+@Suite("Messages received in one frame")
 struct WholeMessageTests {
     /// The message taken from `bytes` in one step, and its end.
     private func take(

@@ -156,7 +156,7 @@ struct FrameRuleTests {
     }
 
     @Test(arguments: Role.both)
-    func emptyFramesArePassedOn(_ sender: Role) {
+    func emptyFramesAreForwarded(_ sender: Role) {
         let frames = [
             WireFrame(0x01, from: sender), WireFrame(0x00, from: sender), WireFrame(0x00, "a", from: sender),
             WireFrame(0x80, from: sender), WireFrame(0x82, from: sender),

@@ -18,7 +18,7 @@ enum RedisPlace: Hashable, CustomStringConvertible {
     }
 }
 
-/// What the links of one client share.
+/// Settings and state shared by the links of one client.
 final class RedisContext {
     let loop: Loop
     let settings: RedisClientSettings

@@ -19,7 +19,7 @@ protocol RedisLinkOwner: AnyObject {
 ///
 /// Confined to its loop. Its time stops while messages are paused: nothing is read then, so nothing can be late.
 final class RedisLink {
-    /// What the server must be.
+    /// Requirements on the server.
     struct Demands {
         /// Messages and replies on one connection.
         var isRESP3 = true

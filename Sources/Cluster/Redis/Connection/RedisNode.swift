@@ -18,7 +18,7 @@ protocol RedisNodeOwner: AnyObject {
     /// The server ended or refused subscriptions, as a cluster's node does that does not have their slot. The node does not
     /// try again.
     func node(_ node: RedisNode, lost channels: [[UInt8]], _ error: RedisServerError?)
-    /// The server has ended the last subscription, as it was told to.
+    /// The server has ended the last subscription, as requested.
     func nodeEndedSubscriptions(_ node: RedisNode)
 }
 

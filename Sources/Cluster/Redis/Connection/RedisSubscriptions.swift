@@ -1,7 +1,7 @@
 import DequeModule
 import RedisEngine
 
-/// Channels that a client wants messages of, and what its connection was told of them.
+/// Channels that a client subscribes to, and the commands that its connection has sent for them.
 ///
 /// Commands are answered in order, so that of each channel only the last command and the number of unanswered ones matter.
 struct RedisSubscriptions {
@@ -46,7 +46,7 @@ struct RedisSubscriptions {
     /// - Returns: whether there is something to send.
     mutating func set(_ name: [UInt8], isWanted: Bool) -> Bool {
         guard self.isConnected || isWanted else {
-            // There is nobody to tell, and perhaps never will be.
+            // Without a connection nothing can be sent, and perhaps never will be.
             self.channels[name] = nil
             return false
         }

@@ -32,7 +32,7 @@ final class RedisCluster {
     private var nodes: [RedisEndpoint: RedisNode] = [:]
     /// Nodes whose last attempt to connect failed.
     private var broken: Set<RedisEndpoint> = []
-    /// Node that was told of each channel; `nil` until the map is read again.
+    /// Node that each channel is subscribed at; `nil` until the map is read again.
     private var channels: [[UInt8]: RedisEndpoint?] = [:]
     /// Commands without a result, by slot.
     private var queues: [Int: RedisSlotQueue<ClusterCommand>] = [:]
@@ -243,7 +243,7 @@ final class RedisCluster {
         }
     }
 
-    /// Subscribes at the node of the channel's slot, if another one was told.
+    /// Subscribes at the node of the channel's slot, if it is subscribed at another one.
     private func assign(_ channel: [UInt8]) {
         guard let known = self.channels[channel] else { return }
         let endpoint = self.map.node(ofKey: channel)
@@ -326,7 +326,7 @@ extension RedisCluster: RedisNodeOwner {
     }
 }
 
-/// A command on its way through a cluster. Where a script must be announced, the announcement takes its place after its
+/// An unanswered command in a cluster. Where a script must be announced, the announcement takes its place after its
 /// reply, so that later commands wait for it.
 private final class ClusterCommand {
     private(set) var command: RedisCommand
@@ -336,11 +336,11 @@ private final class ClusterCommand {
     let deadline: MonotonicInstant
     let timer = LoopTimer()
     var redirects = RedisClusterRedirects()
-    /// Where the next attempt goes, if not to the node of the slot.
+    /// Node of the next attempt, if it is not that of the slot.
     var target: (endpoint: RedisEndpoint, isAsking: Bool)?
     /// Node that sent the command to `target` with `ASK`.
     var asker: RedisEndpoint?
-    /// Bytes that count as held back; `nil` while the command is on its way.
+    /// Bytes that count as held back; `nil` while the command is unanswered.
     var heldSize: Int?
     private let announcement: RedisAnnouncement?
     /// Reply of the script that is announced.

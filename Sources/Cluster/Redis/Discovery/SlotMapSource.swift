@@ -35,7 +35,7 @@ final class SlotMapSource {
         self.context = context
     }
 
-    /// Asks soon. Nothing changes while a round is under way or due.
+    /// Asks soon. Nothing changes while a round is running or due.
     func refresh() {
         guard !self.isStopped, self.inquiry == nil, self.timer.deadline == nil else { return }
         let now = self.context.loop.now
