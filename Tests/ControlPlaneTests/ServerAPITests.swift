@@ -143,6 +143,7 @@ struct ServerAPITests {
         ("presence", #"{"channel":"plain"}"#, 108), ("presence_stats", #"{"channel":"other"}"#, 102),
         ("history", #"{"channel":"plain"}"#, 108),
         ("history", #"{"channel":"kept:a","limit":1,"since":{"offset":5,"epoch":"x"}}"#, 112),
+        ("history", #"{"channel":"kept:a","limit":1,"reverse":true,"since":{"offset":0,"epoch":""}}"#, 107),
         ("history_remove", #"{"channel":""}"#, 107), ("publish", #"{"channel":"kept:a","b64data":"*"}"#, 107),
         ("publish", #"{"channel":"kept:a","data":1,"b64data":"*"}"#, 107),
         ("subscribe", #"{"user":"u","channel":"kept:a","b64info":"*"}"#, 107),
@@ -188,6 +189,29 @@ struct ServerAPITests {
             let disconnect = #"{"user":"ada","disconnect":{"code":4001,"reason":"bye"}}"#
             #expect(try await self.result(gateway, "disconnect", disconnect) == [:])
             #expect(try await ada.end() == "4001 bye")
+        }
+    }
+
+    @Test func userIsSubscribedSinceAPosition() async throws {
+        try await self.run { gateway in
+            var epoch = ""
+            for number in 1...3 {
+                let body = #"{"channel":"kept:a","data":\#(number)}"#
+                epoch = try await self.result(gateway, "publish", body)["epoch"]?.string ?? ""
+            }
+            let ada = try await RoomProbe(gateway, user: "ada")
+            let since = #"{"user":"ada","channel":"kept:a","recover_since":{"offset":1,"epoch":"\#(epoch)"}}"#
+            #expect(try await self.result(gateway, "subscribe", since) == [:])
+            var pushes: [JSONValue] = []
+            // Those of one turn are lines of one message.
+            while pushes.count < 3 {
+                pushes += try await ada.receiveText().split(separator: "\n").map {
+                    JSONValue(text: String($0))["push"] ?? [:]
+                }
+            }
+            #expect(pushes[0]["subscribe"]?["offset"]?.integer == 1)
+            #expect(pushes.dropFirst().map { $0["pub"]?["offset"]?.integer } == [2, 3])
+            #expect(pushes.dropFirst().map { $0["pub"]?["data"]?.integer } == [2, 3])
         }
     }
 

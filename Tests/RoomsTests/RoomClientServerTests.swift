@@ -45,6 +45,46 @@ struct RoomClientServerTests {
         #expect(scene.actions().isEmpty)
     }
 
+    @Test func clientThatTheServerSubscribesSinceAPositionGetsWhatItMissed() {
+        var scene = ClientScene()
+        _ = scene.connect()
+        let position = StreamPosition(offset: 1, epoch: "e")
+        #expect(scene.client.subscribe(SubscriptionGrant(channel: "a"), recovering: position) == nil)
+        _ = scene.actions()
+        var joined = RoomClient.JoinResult(position: StreamPosition(offset: 3, epoch: "e"))
+        joined.publications = [Publication(Self.data), Publication(Self.data)]
+        (joined.publications[0].offset, joined.publications[1].offset) = (2, 3)
+        joined.isRecovered = true
+        scene.client.joined("a", .success(joined), at: scene.now)
+        let actions = scene.actions()
+        guard case .send(.push("a", .subscribe(let reply)))? = actions.first else {
+            Issue.record("no push")
+            return
+        }
+        #expect(reply.position == position)
+        let missed = joined.publications.map { RoomClient.Action.send(.push(channel: "a", .publication($0))) }
+        #expect(Array(actions.dropFirst()) == missed)
+    }
+
+    @Test func roomOfATokenIsRecoveredOnlyIfTheClientAsks() {
+        var authority = ClientScene.authority()
+        var grant = ConnectionGrant(user: "ann")
+        grant.subscriptions = [SubscriptionGrant(channel: "a")]
+        authority.grants = ["good": grant]
+        for recovers in [false, true] {
+            var scene = ClientScene(authority)
+            var request = Command.ConnectRequest()
+            request.token = "good"
+            request.subscriptions = [Command.SubscribeRequest(channel: "a")]
+            request.subscriptions[0].recovers = recovers
+            guard case .join(let join)? = scene.send(.connect(request), number: 1).last else {
+                Issue.record("no join")
+                return
+            }
+            #expect((join.recovery != nil) == recovers)
+        }
+    }
+
     @Test(
         arguments: [(.insufficient, .insufficientState), (.expired, .subscriptionExpired)]
             as [(UnsubscribeCode, Disconnect)])

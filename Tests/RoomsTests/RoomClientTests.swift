@@ -14,6 +14,16 @@ struct RoomClientTests {
         #expect(scene.connect() == [.register(ClientInfo(client: "me")), .send(.connect(number: 1, result))])
     }
 
+    /// Clients answer no pings where the reply names no interval, and it has whole seconds.
+    @Test func shortIntervalOfPingsIsAnnouncedAsASecond() {
+        var scene = ClientScene { $0.pingInterval = .milliseconds(100) }
+        guard case .send(.connect(1, let result))? = scene.connect().last else {
+            Issue.record("no reply")
+            return
+        }
+        #expect(result.pingInterval == 1 && result.expectsPong)
+    }
+
     @Test(
         arguments: [
             .subscribe(Command.SubscribeRequest(channel: "a")), .publish(channel: "a", data), .presence(channel: "a"),
@@ -426,7 +436,7 @@ struct RoomClientTests {
         var renewed = grant
         renewed.expiry = 1200
         authority.grants = ["good": grant, "renewed": renewed, "other": ConnectionGrant(user: "bob")]
-        var scene = ClientScene(authority) { $0.pingInterval = .seconds(10_000) }
+        var scene = ClientScene(authority) { ($0.pingInterval, $0.version) = (.seconds(10_000), "7.1") }
         _ = scene.connect(token: "good")
         #expect(scene.client.deadline(at: scene.now) == .seconds(60))
         scene.advance(60)
@@ -435,7 +445,9 @@ struct RoomClientTests {
         var late = scene
         #expect(late.send(.refresh(token: "expired")) == [.close(.expired)])
         #expect(
-            scene.send(.refresh(token: "renewed")) == [.send(.refresh(number: 7, client: "me", Reply.Expiry(120)))])
+            scene.send(.refresh(token: "renewed")) == [
+                .send(.refresh(number: 7, client: "me", version: "7.1", Reply.Expiry(120)))
+            ])
         scene.advance(100)
         scene.client.timerFired(at: scene.now)
         #expect(scene.actions().isEmpty)

@@ -349,7 +349,7 @@ struct Restrictions: Sendable {
                 $0.kind = entry.kind.rawValue
                 $0.user = entry.user
                 $0.room = entry.room
-                $0.remainingMs = Double(remaining.wholeMicroseconds) / 1000
+                $0.remainingMs = Double((remaining.wholeMicroseconds + 999) / 1000)
             }
         }
     }

@@ -265,6 +265,8 @@ struct ServerAPI: Sendable {
 
     private func history(_ request: ServerAPIRequest) async throws(Failure) -> [UInt8] {
         guard try self.checkChannel(request).keepsHistory else { throw Failure(.notAvailable) }
+        // There is nothing before the first publication.
+        if request.isReversed, request.since?.offset == 0 { throw Failure(.badRequest) }
         var wanted = Command.HistoryRequest()
         wanted.limit = request.limit < 0 ? Self.historyLimit : min(request.limit, Self.historyLimit)
         wanted.since = request.since

@@ -249,7 +249,10 @@ extension RoomPolicy: SettingsSection {
             """),
         .value(
             "publish", \.publish, .choice,
-            "Who may publish: `everyone`, `users`, `members` of the room, those with a `token` for it, or `nobody`."),
+            """
+            Who may publish: `everyone`, `users`, `members` of the room, those with a `token` for it, or `nobody`. For a `POST`, \
+            which enters no room, `members` are those who may enter without a token for the room.
+            """),
         .value(
             "read", \.read, .choice,
             "Who may ask for the history and for presence: as for `publish`. Others are refused with 103."),

@@ -30,7 +30,7 @@ struct RoomAccess: RoomAuthority {
         let token = try self.verified(token, now)
         do throws(TokenError) {
             // A token for a room says nothing about the connection.
-            guard try token.channel() == nil else { throw .malformed("it is for a channel") }
+            guard try (token.channel() ?? "").isEmpty else { throw .malformed("it is for a channel") }
             guard token.subject?.isComposed != false else { throw .malformed("sub is not in the form NFC") }
             var grant = ConnectionGrant(user: token.subject ?? "")
             grant.info = try token.shownInfo
@@ -79,7 +79,12 @@ struct RoomAccess: RoomAuthority {
         return grant
     }
 
-    func policy(of channel: String) -> RoomPolicy? { self.hub.policy(of: channel) }
+    func policy(of channel: String) -> RoomPolicy? {
+        var policy = self.hub.policy(of: channel)
+        // A client that never enters rooms may publish where it may enter.
+        if !self.entersRooms, let found = policy, found.publish == .members { policy?.publish = found.subscribe }
+        return policy
+    }
 
     func isMuted(user: String, in channel: String) -> Bool {
         self.hub.moderation.contains(.mute, user: user, room: channel, now: self.hub.now)

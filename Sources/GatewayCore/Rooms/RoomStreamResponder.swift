@@ -215,7 +215,7 @@ final class RoomStreamResponder: HTTPResponder {
                     Self.answer(result, origin, exchange)
                 }
             case .send(.error(_, let error)):
-                return Self.refuse(error == .tooManyRequests ? 429 : 403, error, error.message, origin, exchange)
+                return Self.refuse(Self.status(of: error), error, error.message, origin, exchange)
             case .close(let disconnect):
                 let isTooFast = disconnect == .tooManyRequests
                 let error: CommandError = isTooFast ? .tooManyRequests : .unauthorized
@@ -228,6 +228,16 @@ final class RoomStreamResponder: HTTPResponder {
 }
 
 extension RoomStreamResponder {
+    private static func status(of error: CommandError) -> Int {
+        switch error {
+        case .unknownChannel: 404
+        case .limitExceeded: 413
+        case .badRequest: 400
+        case .tooManyRequests: 429
+        default: 403
+        }
+    }
+
     private static func refuse(_ error: RoomHub.AcquireError, _ origin: [FieldLine], _ exchange: PlainExchange) {
         switch error {
         case .tooManyRooms:

@@ -42,12 +42,10 @@ package struct Disconnect: Error, Sendable, Hashable {
     package var isTemporary: Bool { !(3500..<4000).contains(self.code) && !(4500..<5000).contains(self.code) }
 
     package static let shutdown = Disconnect(3001, "shutdown")
-    package static let serverError = Disconnect(3004, "internal server error")
     package static let expired = Disconnect(3005, "connection expired")
     package static let subscriptionExpired = Disconnect(3006, "subscription expired")
     package static let slow = Disconnect(3008, "slow")
     package static let insufficientState = Disconnect(3010, "insufficient state")
-    package static let forceReconnect = Disconnect(3011, "force reconnect")
     package static let noPong = Disconnect(3012, "no pong")
     package static let tooManyRequests = Disconnect(3013, "too many requests")
     package static let invalidToken = Disconnect(3500, "invalid token")
@@ -56,7 +54,6 @@ package struct Disconnect: Error, Sendable, Hashable {
     package static let forceNoReconnect = Disconnect(3503, "force disconnect")
     package static let connectionLimit = Disconnect(3504, "connection limit")
     package static let channelLimit = Disconnect(3505, "channel limit")
-    package static let permissionDenied = Disconnect(3507, "permission denied")
     package static let notAvailable = Disconnect(3508, "not available")
     package static let tooManyErrors = Disconnect(3509, "too many errors")
 }

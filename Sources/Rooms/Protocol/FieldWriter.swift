@@ -68,18 +68,15 @@ extension Payload {
     package func content(in encoding: ProtocolEncoding) -> [UInt8] {
         switch (self, encoding) {
         case (.json(let bytes), .protobuf), (.binary(let bytes), .protobuf): bytes
-        // Line breaks occur only between tokens: within strings they are escaped.
-        case (.json(let bytes), .json): self.isJSONOnOneLine ? bytes : bytes.filter { !Self.isLineBreak($0) }
+        case (.json(let bytes), .json): JSONReader.onOneLine(bytes)
         case (.binary(let bytes), .json): Array(#"{"b64data":"\#(Base64.encoded(bytes))"}"#.utf8)
         }
     }
 
     /// Then its content is the same in both encodings.
     package var isJSONOnOneLine: Bool {
-        if case .json(let bytes) = self { !bytes.contains(where: Self.isLineBreak) } else { false }
+        if case .json(let bytes) = self { JSONReader.isOnOneLine(bytes) } else { false }
     }
-
-    private static func isLineBreak(_ byte: UInt8) -> Bool { byte == 0x0A || byte == 0x0D }
 }
 
 struct JSONFieldWriter: FieldWriter {

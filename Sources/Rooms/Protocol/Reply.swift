@@ -64,7 +64,7 @@ package enum Reply: Sendable, Hashable {
     case presence(number: UInt32, [ClientInfo])
     case presenceStats(number: UInt32, clients: Int, users: Int)
     case history(number: UInt32, [Publication], StreamPosition)
-    case refresh(number: UInt32, client: String, Expiry)
+    case refresh(number: UInt32, client: String, version: String, Expiry)
     case subscriptionRefresh(number: UInt32, Expiry)
     case push(channel: String, Push)
 
@@ -199,9 +199,10 @@ extension Reply {
         case .unsubscribe: writer.write("unsubscribe", 7) { _ in }
         case .publish: writer.write("publish", 8) { _ in }
         case .pong: writer.write("ping", 12) { _ in }
-        case .refresh(_, let client, let expiry):
+        case .refresh(_, let client, let version, let expiry):
             writer.write("refresh", 14) {
                 $0.write("client", 1, client)
+                $0.write("version", 2, version)
                 expiry.write(3, 4, to: &$0)
             }
         case .subscriptionRefresh(_, let expiry): writer.write("sub_refresh", 15) { expiry.write(1, 2, to: &$0) }
@@ -238,7 +239,7 @@ extension Reply {
         case .ping, .push: nil
         case .error(let number, _), .connect(let number, _), .subscribe(let number, _), .unsubscribe(let number),
             .publish(let number), .pong(let number), .presence(let number, _), .presenceStats(let number, _, _),
-            .history(let number, _, _), .refresh(let number, _, _), .subscriptionRefresh(let number, _):
+            .history(let number, _, _), .refresh(let number, _, _, _), .subscriptionRefresh(let number, _):
             number
         }
     }

@@ -74,3 +74,8 @@ extension Reply.Expiry {
         self.init(expiry.map { UInt32(clamping: max(1, $0 > now.unix ? $0 - now.unix : 1)) })
     }
 }
+
+extension Reply.SubscribeResult {
+    /// The same for a subscription that the server makes: a push of it has no place for publications, which follow it.
+    var pushes: [Reply.Push] { [.subscribe(self)] + self.publications.map { .publication($0) } }
+}

@@ -50,8 +50,7 @@ struct PendingConnect {
         var joins: [Request] = []
         var named: Set<String> = []
         for grant in grants where named.insert(grant.channel).inserted {
-            var wanted = requests.first { $0.channel == grant.channel }
-            wanted?.recovers = true
+            let wanted = requests.first { $0.channel == grant.channel }
             joins.append((grant, wanted ?? Command.SubscribeRequest(channel: grant.channel)))
         }
         for request in requests where named.insert(request.channel).inserted { joins.append((nil, request)) }

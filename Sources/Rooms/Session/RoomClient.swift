@@ -253,7 +253,7 @@ package struct RoomClient: Sendable {
         result.expiry = Reply.Expiry(until: self.grant.expiry, now)
         let (sendsPings, interval) = (self.settings.sendsPings, self.settings.pingInterval)
         if sendsPings { self.nextPing = now.elapsed + interval }
-        result.pingInterval = sendsPings ? UInt32(clamping: interval.components.seconds) : 0
+        result.pingInterval = sendsPings ? UInt32(clamping: max(1, interval.components.seconds)) : 0
         result.expectsPong = sendsPings && !self.onlyReceives
         result.subscriptions = pending.results.sorted { $0.key < $1.key }
         self.act(.send(.connect(number: pending.number, result)))
@@ -359,7 +359,7 @@ package struct RoomClient: Sendable {
                 self.phase = .connecting(pending)
                 self.finishConnecting(now)
             } else if subscription.isServerSide {
-                self.act(.send(.push(channel: channel, .subscribe(reply))))
+                for push in reply.pushes { self.act(.send(.push(channel: channel, push))) }
             } else {
                 self.act(.send(.subscribe(number: subscription.number, reply)))
             }
@@ -500,7 +500,8 @@ package struct RoomClient: Sendable {
         self.grant.info = grant.info ?? self.grant.info
         self.grant.subscriptions = grant.subscriptions
         self.findFirstExpiry()
-        self.act(.send(.refresh(number: number, client: self.identifier, Reply.Expiry(until: grant.expiry, now))))
+        let (version, expiry) = (self.settings.version, Reply.Expiry(until: grant.expiry, now))
+        self.act(.send(.refresh(number: number, client: self.identifier, version: version, expiry)))
     }
 
     private mutating func refreshSubscription(_ number: UInt32, _ channel: String, _ token: String, _ now: Instant) {

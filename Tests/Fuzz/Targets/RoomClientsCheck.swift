@@ -201,7 +201,8 @@ private struct RoomClientOwner {
         case .ping, .push: nil
         case .error(let number, _), .connect(let number, _), .subscribe(let number, _), .unsubscribe(let number),
             .publish(let number), .pong(let number), .presence(let number, _), .presenceStats(let number, _, _),
-            .history(let number, _, _), .refresh(let number, _, _), .subscriptionRefresh(let number, _):
+            .history(let number, _, _), .refresh(let number, _, _, _),
+            .subscriptionRefresh(let number, _):
             number
         }
     }

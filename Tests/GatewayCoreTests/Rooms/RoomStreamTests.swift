@@ -45,6 +45,32 @@ struct RoomStreamTests {
         scene.finish()
     }
 
+    // MARK: Publishing
+
+    /// A request is in no room: it publishes for a client that may enter it.
+    @Test(arguments: [
+        ("open", 200), ("users", 403), ("read-only", 403), ("full", 413), ("no:policy", 404), ("", 400),
+    ])
+    func postPublishesWhereItsClientMayEnter(_ room: String, _ status: Int) throws {
+        let scene = try GatewayScene(
+            """
+            listeners: [{name: web, listen: "ws://10.1.0.1:1001"}]
+            routes: [{name: events, path: /events, target: room-events}]
+            rooms:
+              policies:
+                - {name: users, pattern: users, subscribe: users}
+                - {name: read-only, pattern: read-only, publish: nobody}
+                - {name: full, pattern: full, max-message-size: 4}
+                - {name: open, pattern: open}
+            """)
+        let body = #"{"publish":{"channel":"\#(room)","data":"hello"}}"#
+        let (peer, reader) = try scene.web(
+            "POST /events HTTP/1.1\r\nHost: a\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)")
+        #expect(reader.next(scene)?.status == status)
+        peer.close()
+        scene.finish()
+    }
+
     // MARK: Ids of events
 
     /// Events as a client of one connection reads them.
