@@ -101,7 +101,7 @@ package enum ConfigurationSamples {
             backlog: 128
         tokens:
           - {name: shared, secret: 0123456789abcdef0123456789abcdef}
-          - {name: stored, secret-file: secret.txt}
+          - {name: stored, secret-file: secret.txt, allow-short-secret: true}
           - {name: issuer, key-file: issuer.pem}
           - name: published
             key-url: https://issuer.example/keys

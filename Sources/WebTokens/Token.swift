@@ -66,10 +66,11 @@ package struct Token: Sendable, Equatable {
         return claims
     }
 
+    /// - Returns: `nil` without such a claim, and for null, which issuers write for it.
     private static func reader(_ name: String, _ claims: [Claim], _ json: [UInt8]) -> JSONReader? {
-        claims.first { $0.name == MemberName(name) }.map { claim in
-            JSONReader(json, in: claim.value, maximumDepth: CompactSignature.depthLimit)
-        }
+        guard let claim = claims.first(where: { $0.name == MemberName(name) }) else { return nil }
+        var reader = JSONReader(json, in: claim.value, maximumDepth: CompactSignature.depthLimit)
+        return reader.nextKind() == .null ? nil : reader
     }
 
     private func reader(_ name: String) -> JSONReader? { Self.reader(name, self.claims, self.json) }
@@ -117,13 +118,13 @@ package struct Token: Sendable, Equatable {
     }
 
     /// `info`: JSON text of any kind about the user, shown to others.
-    package var info: [UInt8]? { self.rawClaim("info") }
+    package var info: [UInt8]? { self.reader("info") == nil ? nil : self.rawClaim("info") }
 
     /// `b64info`: like `info`, bytes in base64.
     package func binaryInfo() throws(TokenError) -> [UInt8]? { try self.binary("b64info") }
 
     /// `data` of a subscription token: JSON text of any kind for the client that subscribes.
-    package var data: [UInt8]? { self.rawClaim("data") }
+    package var data: [UInt8]? { self.reader("data") == nil ? nil : self.rawClaim("data") }
 
     /// `b64data`: like `data`, bytes in base64.
     package func binaryData() throws(TokenError) -> [UInt8]? { try self.binary("b64data") }
@@ -137,7 +138,7 @@ package struct Token: Sendable, Equatable {
     }
 
     /// `meta`: JSON text about the connection for the server's side only.
-    package var meta: [UInt8]? { self.rawClaim("meta") }
+    package var meta: [UInt8]? { self.reader("meta") == nil ? nil : self.rawClaim("meta") }
 
     /// `channel`: the channel of a subscription token.
     package func channel() throws(TokenError) -> String? {

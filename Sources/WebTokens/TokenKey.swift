@@ -23,14 +23,15 @@ package struct TokenKey: Sendable {
     /// - Parameters:
     ///   - secret: at least 32 bytes for HS256, 48 for HS384, 64 for HS512 (RFC 7518 §3.2). A shorter one than an
     ///     algorithm requires is not used with it.
+    ///   - allowsShort: whether any secret of at least one byte is used with all of them, as its issuer does.
     ///   - algorithm: the only one that the key is for; `nil` for all that its kind permits.
     package init(
-        secret: [UInt8], identifier: String? = nil, algorithm: TokenAlgorithm? = nil
+        secret: [UInt8], allowsShort: Bool = false, identifier: String? = nil, algorithm: TokenAlgorithm? = nil
     ) throws(TokenKeyProblem) {
         let permitted = TokenAlgorithm.allCases.filter { candidate in
-            candidate.secretHash.map { $0.byteCount <= secret.count } ?? false
+            candidate.secretHash.map { allowsShort || $0.byteCount <= secret.count } ?? false
         }
-        let minimum = algorithm?.secretHash?.byteCount ?? Self.secretMinimum
+        let minimum = allowsShort ? 1 : algorithm?.secretHash?.byteCount ?? Self.secretMinimum
         guard secret.count >= minimum else {
             let name = algorithm?.rawValue ?? TokenAlgorithm.hs256.rawValue
             throw TokenKeyProblem("a secret of \(secret.count) bytes is too short: \(name) needs at least \(minimum)")

@@ -41,14 +41,15 @@ package struct TokenKeySet: Sendable {
     }
 
     /// Reads the content of a secret file: one line; a line end behind it does not count.
-    package static func read(secret bytes: [UInt8]) throws(TokenKeyProblem) -> TokenKeySet {
+    /// - Parameter allowsShort: see `TokenKey.init(secret:)`.
+    package static func read(secret bytes: [UInt8], allowsShort: Bool = false) throws(TokenKeyProblem) -> TokenKeySet {
         var secret = bytes
         if secret.last == 0x0A { secret.removeLast() }
         if secret.last == 0x0D { secret.removeLast() }
         guard !PEMText.isPEM(secret) else {
             throw TokenKeyProblem("holds a PEM block, not a secret: a public key is known to anyone")
         }
-        return TokenKeySet([try TokenKey(secret: secret)])
+        return TokenKeySet([try TokenKey(secret: secret, allowsShort: allowsShort)])
     }
 
     /// Names of the keys in their order; the empty text for none.

@@ -213,6 +213,8 @@ def test_weak_and_missing_keys_stop_the_start_with_their_place(tmp_path):
     (tmp_path / "short.txt").write_text("short\n")
     for tokens, place, reason in [
         ({"secret": "short"}, "tokens[0].secret", "too short"),
+        ({"secret": "short"}, "tokens[0].secret", "allow-short-secret"),
+        ({"key-url": "https://a.example/", "allow-short-secret": True}, "tokens[0].allow-short-secret", "no secret"),
         ({"secret-file": str(tmp_path / "short.txt")}, "tokens[0].secret-file", "too short"),
         ({"key-file": str(tmp_path / "weak.pem")}, "tokens[0].key-file", "1024 bits is too weak"),
         ({"key-file": str(tmp_path / "missing.pem")}, "tokens[0].key-file", "no such file"),
@@ -224,6 +226,17 @@ def test_weak_and_missing_keys_stop_the_start_with_their_place(tmp_path):
         for command in ("check", "serve"):
             run = gateway.run(command, "--config", file)
             assert run.returncode == 78 and place in run.stderr and reason in run.stderr, run.stderr
+
+
+def test_short_secret_is_used_where_it_is_allowed(sluice, tmp_path):
+    file = tmp_path / "secret.txt"
+    file.write_text("secret\n")
+    for place in ({"secret": "secret"}, {"secret-file": str(file)}):
+        one = Served(sluice, tmp_path, {**place, "allow-short-secret": True})
+        for algorithm in ("HS256", "HS384", "HS512"):
+            assert one.status(token(key="secret", algorithm=algorithm)) == 101
+        assert one.status(token(key="secre")) == 401
+        one.gateway.stop()
 
 
 def test_a_reload_replaces_the_keys(sluice, tmp_path):

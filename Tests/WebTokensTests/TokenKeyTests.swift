@@ -66,6 +66,12 @@ struct TokenKeyTests {
         }
     }
 
+    @Test func shortSecretIsUsedWhereItIsAllowed() throws {
+        let set = try TokenKeySet.read(secret: Array("secret".utf8), allowsShort: true)
+        #expect(set.keys.map(\.algorithms) == [[.hs256, .hs384, .hs512]])
+        #expect(throws: TokenKeyProblem.self) { try TokenKeySet.read(secret: [0x0A], allowsShort: true) }
+    }
+
     @Test func privateKeyInPEMIsRefused() {
         #expect(Self.problem(ForeignTokens.privateKey)?.contains("openssl pkey -pubout") == true)
     }

@@ -70,6 +70,24 @@ struct TokenRulesTests {
         }
     }
 
+    /// Issuers write null for a claim that they leave out.
+    @Test func nullIsNoClaim() throws {
+        let names = [
+            "sub", "iss", "aud", "exp", "nbf", "iat", "jti", "channels", "subs", "b64info", "b64data", "channel",
+            "client", "expire_at", "info", "data", "meta",
+        ]
+        let token = try Self.verify("{" + names.map { "\"\($0)\":null" }.joined(separator: ",") + "}")
+        #expect(token.subject == nil && token.expiry == nil && token.audience == [] && token.identifier == nil)
+        #expect(try token.channels() == nil && token.subscriptions() == nil && token.channel() == nil)
+        #expect(try token.binaryInfo() == nil && token.binaryData() == nil)
+        #expect(try token.client() == nil && token.expireAt() == nil)
+        #expect(token.info == nil && token.data == nil && token.meta == nil)
+        #expect(throws: TokenError.malformed("claim exp is missing")) {
+            try Self.verify(#"{"exp":null}"#, .init(requiresExpiry: true))
+        }
+        #expect(throws: TokenError.wrongAudience) { try Self.verify(#"{"aud":null}"#, .init(audiences: ["chat"])) }
+    }
+
     @Test func claimsAreKeptAsTheyWereSigned() throws {
         let claims = #"{ "sub": "4\u0032", "n": 1.50e1, "ok": true, "no": null, "list": [ 1 ], "name": "\"Ü\"" }"#
         let token = try Self.verify(claims)

@@ -15,6 +15,8 @@ package struct TokenSettings: Sendable, Equatable {
 
     package var name: String
     package var keys = Keys.secret(.text(""))
+    /// Whether the secret may have less than 32 bytes.
+    package var allowsShortSecret = false
     /// Between two requests to the server of a key set.
     package var refreshInterval = Duration.seconds(900)
     /// Empty is every algorithm that the keys are for.
@@ -90,6 +92,7 @@ extension TokenSettingsKey {
     package static var secretFile: Self { "secret-file" }
     package static var keyFile: Self { "key-file" }
     package static var keyURL: Self { "key-url" }
+    fileprivate static var allowShortSecret: Self { "allow-short-secret" }
     fileprivate static var refreshInterval: Self { "refresh-interval" }
 }
 
@@ -109,6 +112,12 @@ extension TokenSettings: SettingsSection {
         + Self.keySources + Self.claimRules
 
     private static let keySources: [SettingsKey<TokenSettings>] = [
+        .value(
+            .allowShortSecret, \.allowsShortSecret, .boolean,
+            """
+            Accepts a secret of less than 32 bytes, for all of HS256, HS384 and HS512, as issuers have that cannot change \
+            it. Who sees one token can find such a secret by trying, and then issue tokens.
+            """),
         .custom(
             .keyFile, .value(ValueSyntax<String>.path), example: "/etc/sluice/issuer.pem",
             """
@@ -168,6 +177,10 @@ extension TokenSettings: SettingsSection {
                 present.last ?? .keyFile, expected: "one of secret, secret-file, key-file and key-url",
                 found: present.isEmpty ? "nothing" : nil,
                 remedy: present.isEmpty ? "add the one that holds the issuer's keys" : "leave out the others")
+        }
+        if section.has(.allowShortSecret), !section.has(secret) {
+            section.add(
+                .allowShortSecret, expected: "no allow-short-secret, as there is no secret", remedy: "leave it out")
         }
         if section.has(.refreshInterval), !section.has(.keyURL) {
             section.add(

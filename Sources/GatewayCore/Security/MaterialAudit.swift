@@ -20,7 +20,7 @@ package struct MaterialAudit {
             self.problems(of: $0, at: ConfigurationValidator.control.key(ControlKey.tls))
         }
         let tokens = configuration.tokens.enumerated().compactMap { index, settings in
-            self.problem(with: settings.keys, at: ConfigurationValidator.tokens.index(index))
+            self.problem(with: settings, at: ConfigurationValidator.tokens.index(index))
         }
         let listeners = configuration.listeners.enumerated().flatMap { index, listener in
             let path = ConfigurationValidator.listeners.index(index).key(ListenerKey.tls)
@@ -105,22 +105,20 @@ package struct MaterialAudit {
             + self.problems(lists: tls.revocationLists, at: path.key(ClientTLSKey.crl))
     }
 
-    private func problem(with keys: TokenSettings.Keys, at path: ConfigurationKeyPath) -> ConfigurationProblem? {
+    private func problem(with settings: TokenSettings, at path: ConfigurationKeyPath) -> ConfigurationProblem? {
         let place: (key: TokenSettingsKey, file: String?, expected: String, remedy: String)
-        switch keys {
+        let another =
+            "create one of at least 32 bytes (openssl rand -base64 48), or set allow-short-secret if the issuer's cannot change"
+        switch settings.keys {
         case .url: return nil
-        case .secret(.text):
-            place = (.secret, nil, "a secret for HS256", "create one of at least 32 bytes: openssl rand -base64 48")
-        case .secret(.file(let file)):
-            place = (
-                .secretFile, file, "a secret for HS256", "create one of at least 32 bytes: openssl rand -base64 48"
-            )
+        case .secret(.text): place = (.secret, nil, "a secret for HS256", another)
+        case .secret(.file(let file)): place = (.secretFile, file, "a secret for HS256", another)
         case .file(let file):
             place = (.keyFile, file, "keys that verify tokens", "give PEM with a public key, or a JSON Web Key Set")
         }
         if let file = place.file, self.unreadable.contains(file) { return nil }
         do throws(GatewayPlanError) {
-            _ = try TokenSource.keys(of: keys)
+            _ = try TokenSource.keys(of: settings)
             return nil
         } catch {
             return self.located.problem(

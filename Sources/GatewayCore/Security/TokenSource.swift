@@ -13,7 +13,7 @@ package final class TokenSource: Sendable {
     package init(_ settings: TokenSettings, former: TokenSource? = nil) throws(GatewayPlanError) {
         self.settings = settings
         let kept = former?.settings.keys == settings.keys ? former?.verifier.keys : nil
-        let keys = try Self.keys(of: settings.keys) ?? kept ?? TokenKeySet([])
+        let keys = try Self.keys(of: settings) ?? kept ?? TokenKeySet([])
         self.verifier = TokenVerifier(settings.rules, keys: keys)
     }
 
@@ -23,16 +23,19 @@ package final class TokenSource: Sendable {
     }
 
     /// - Returns: `nil` for those of a URL.
-    static func keys(of keys: TokenSettings.Keys) throws(GatewayPlanError) -> TokenKeySet? {
-        switch keys {
+    static func keys(of settings: TokenSettings) throws(GatewayPlanError) -> TokenKeySet? {
+        let allowsShort = settings.allowsShortSecret
+        switch settings.keys {
         case .url: return nil
         case .secret(.text(let text)):
             return try self.keys("secret") { () throws(TokenKeyProblem) in
-                try .read(secret: Array(text.utf8))
+                try .read(secret: Array(text.utf8), allowsShort: allowsShort)
             }
         case .secret(.file(let path)):
             let line = try self.content(path).prefix { $0 != 0x0A && $0 != 0x0D }
-            return try self.keys(path) { () throws(TokenKeyProblem) in try .read(secret: Array(line)) }
+            return try self.keys(path) { () throws(TokenKeyProblem) in
+                try .read(secret: Array(line), allowsShort: allowsShort)
+            }
         case .file(let path):
             let bytes = try self.content(path)
             return try self.keys(path) { () throws(TokenKeyProblem) in try .read(file: bytes) }
