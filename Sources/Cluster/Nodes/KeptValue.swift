@@ -26,7 +26,9 @@ struct KeptValues {
     static let keep = RedisScript(
         """
         local now, latest, limit = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-        local ended = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', ARGV[1], 'LIMIT', 0, 1000)
+        -- A node whose clock is ahead must not remove what others keep.
+        local past = string.format('%.0f', math.min(now, redis.call('TIME')[1] * 1000))
+        local ended = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', past, 'LIMIT', 0, 1000)
         for _, key in ipairs(ended) do
             redis.call('ZREM', KEYS[2], key)
             redis.call('HDEL', KEYS[1], key)
@@ -46,9 +48,9 @@ struct KeptValues {
         end
         local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
         if last[2] then
-            local lifetime = string.format('%.0f', math.min(tonumber(last[2]) - now, 1e13))
-            redis.call('PEXPIRE', KEYS[1], lifetime)
-            redis.call('PEXPIRE', KEYS[2], lifetime)
+            local latestEnd = string.format('%.0f', math.min(tonumber(last[2]), 1e15))
+            redis.call('PEXPIREAT', KEYS[1], latestEnd)
+            redis.call('PEXPIREAT', KEYS[2], latestEnd)
         end
         return 1
         """)

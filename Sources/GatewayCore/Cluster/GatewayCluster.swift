@@ -91,6 +91,7 @@ package final class GatewayCluster: Sendable {
         var nodes: [NodeRecord] = []
         /// Whether Redis may lack bans and mutes that this node knows, or this node some that Redis keeps.
         var mustSynchronize = true
+        var isSynchronizing = false
         var task: Task<Void, Never>?
     }
 
@@ -246,12 +247,17 @@ package final class GatewayCluster: Sendable {
 
     /// Obeys the bans and mutes that Redis keeps, and keeps there what it lacks, unless both have the same already.
     private func synchronizeRestrictions() async {
-        let mustSynchronize = self.state.withLock { state in
-            defer { state.mustSynchronize = false }
-            return state.mustSynchronize
+        let begins = self.state.withLock { state in
+            guard state.mustSynchronize, !state.isSynchronizing else { return false }
+            (state.mustSynchronize, state.isSynchronizing) = (false, true)
+            return true
         }
-        guard mustSynchronize, await !self.restrictions.synchronize(with: self.bus) else { return }
-        self.state.withLock { $0.mustSynchronize = true }
+        guard begins else { return }
+        let isComplete = await self.restrictions.synchronize(with: self.bus)
+        self.state.withLock { state in
+            state.isSynchronizing = false
+            if !isComplete { state.mustSynchronize = true }
+        }
     }
 
     /// Gets the bans and mutes that this node does not know from another one.
@@ -281,14 +287,18 @@ package final class GatewayCluster: Sendable {
         let interval = self.limits.comparisonInterval
         let task = Task { [weak self] in
             var isComplete = false
+            var shortPause = Duration.seconds(1)
             while !Task.isCancelled {
                 guard let self else { return }
                 await self.synchronizeRestrictions()
                 let hasAnswer = await self.compareRestrictions()
+                // Another node may know what Redis does not, as one of a former version does.
+                if hasAnswer, !isComplete { self.state.withLock { $0.mustSynchronize = true } }
                 isComplete = isComplete || hasAnswer
                 // A node that starts asks again soon until another node has answered.
                 let isEarly = !isComplete || self.state.withLock { $0.mustSynchronize }
-                let pause = isEarly ? min(interval, .seconds(1)) : interval
+                let pause = isEarly ? min(interval, shortPause) : interval
+                shortPause = isEarly ? min(interval, shortPause * 2) : .seconds(1)
                 guard (try? await Task.sleep(for: pause)) != nil else { return }
             }
         }

@@ -39,8 +39,11 @@ package struct RestrictionChange: Sendable, Equatable {
     }
 
     fileprivate var keptValue: KeptValue {
-        KeptValue(
-            key: Array(self.key.utf8), version: Self.version(of: self.changedAt, isLifted: self.isLifted),
+        // Names of rooms and users may have blanks.
+        let room = self.entry.room.map { "\($0.utf8.count) \($0)" } ?? "-"
+        return KeptValue(
+            key: Array("\(self.entry.kind.rawValue) \(room) \(self.entry.user)".utf8),
+            version: Self.version(of: self.changedAt, isLifted: self.isLifted),
             endsAt: self.endsAt, bytes: Self.encoded([self]))
     }
 
@@ -162,7 +165,9 @@ package struct RestrictionReplica: Sendable {
     }
 
     /// All changes, in an order that later changes do not alter.
-    package var all: [RestrictionChange] { self.changes.values.sorted { $0.key < $1.key } }
+    package var all: [RestrictionChange] { self.unordered.sorted { $0.key < $1.key } }
+
+    fileprivate var unordered: [RestrictionChange] { Array(self.changes.values) }
 }
 
 /// The bans and mutes of the cluster on this node: the replica, and the rooms that obey it.
@@ -243,7 +248,7 @@ final class SharedRestrictions: Sendable {
 
     // MARK: What Redis keeps
 
-    /// - Returns: `false` if Redis did not keep all.
+    /// - Returns: `false` if Redis did not answer each step.
     func keep(_ changes: [RestrictionChange], on bus: any ClusterBus) async -> Bool {
         let now = Self.now
         let latest = now + RestrictionReplica.clockTolerance
@@ -262,7 +267,7 @@ final class SharedRestrictions: Sendable {
         return true
     }
 
-    /// Obeys what Redis keeps, and keeps there what it lacks, because it was away, or lost its data.
+    /// Obeys what Redis keeps, and keeps there what it lacks, because it was away, or was started again without it.
     /// - Returns: `false` if Redis did not answer.
     func synchronize(with bus: any ClusterBus) async -> Bool {
         guard let kept = try? await bus.kept(limit: Moderation.limit) else { return false }
@@ -271,7 +276,7 @@ final class SharedRestrictions: Sendable {
         let stored = Dictionary(changes.map { ($0.entry, $0) }) { $1 }
         let now = Self.now
         // Where both have a change, and they differ, the one in Redis was not accepted.
-        let missing = self.replica.withLock { $0.all }.filter { $0.endsAt > now && stored[$0.entry] != $0 }
+        let missing = self.replica.withLock { $0.unordered }.filter { $0.endsAt > now && stored[$0.entry] != $0 }
         return await self.keep(missing, on: bus)
     }
 
