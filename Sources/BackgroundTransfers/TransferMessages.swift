@@ -2,7 +2,7 @@ import Foundation
 
 /// The protocol between programs and the daemon: each message is JSON behind its length. Both sides refuse another version.
 package enum TransferProtocol {
-    package static let version = 2
+    package static let version = 3
     /// Messages about ended transfers that are sent before the first of them is acknowledged.
     package static let messageWindow = 64
     /// Most transfers of one session that have not ended.
@@ -53,7 +53,8 @@ package enum SessionRequest: Codable, Hashable, Sendable {
     case suspend(task: Int)
     /// - Parameter reason: raw value of `URLError.BackgroundTaskCancelledReason`; `nil` if the program itself cancels.
     case cancel(task: Int, reason: Int?)
-    case answerChallenge(task: Int, TransferChallengeAnswer)
+    /// Changes nothing if the daemon asks something else by now.
+    case answerChallenge(task: Int, TransferChallenge, TransferChallengeAnswer)
     case answerRequest(task: Int, DelayedRequestAnswer)
     /// The program has got the messages up to this one.
     case acknowledge(sequence: Int)

@@ -126,15 +126,28 @@ package struct TransferChallenge: Codable, Hashable, Sendable {
 
     /// Whether the protection space is the same.
     package func isOfSpace(of other: TransferChallenge) -> Bool {
-        self.host == other.host && self.port == other.port && self.scheme == other.scheme && self.realm == other.realm
+        self.isOfServer(of: other) && self.realm == other.realm
+    }
+
+    /// Whether the protection space is the same but for its realm.
+    fileprivate func isOfServer(of other: TransferChallenge) -> Bool {
+        self.host == other.host && self.port == other.port && self.scheme == other.scheme
             && self.method == other.method && self.isProxy == other.isProxy
+    }
+
+    package var withoutResponse: TransferChallenge {
+        var challenge = self
+        challenge.response = nil
+        return challenge
     }
 }
 
 /// The answer to a challenge.
 package enum TransferChallengeAnswer: Codable, Hashable, Sendable {
     case credential(user: String, password: String)
-    /// As without a delegate: the 401 or 407 response is the result.
+    /// As without a delegate: the configured account of a proxy or of the URL is used, if there is one.
+    case defaultHandling
+    /// The 401 or 407 response is the result.
     case withoutCredential
     /// The next scheme that the server offers is asked about.
     case rejectProtectionSpace
@@ -145,6 +158,10 @@ package enum TransferChallengeAnswer: Codable, Hashable, Sendable {
 package struct AnsweredChallenge: Codable, Hashable, Sendable {
     package var challenge: TransferChallenge
     package var answer: TransferChallengeAnswer
+
+    fileprivate var isCredential: Bool {
+        if case .credential = self.answer { true } else { false }
+    }
 }
 
 /// The answer to `willBeginDelayedRequest`.
@@ -262,10 +279,22 @@ package struct TransferRecord: Codable, Hashable, Sendable {
     package mutating func setAnswer(_ answer: TransferChallengeAnswer?, to challenge: TransferChallenge) {
         var answers = (self.answers ?? []).filter { !$0.challenge.isOfSpace(of: challenge) }
         if let answer {
-            answers.append(AnsweredChallenge(challenge: challenge, answer: answer))
-            answers[answers.count - 1].challenge.response = nil
+            answers.append(AnsweredChallenge(challenge: challenge.withoutResponse, answer: answer))
         }
         self.answers = answers.isEmpty ? nil : answers.suffix(Self.answerLimit)
+    }
+
+    /// The challenge of an attempt as the program is asked about it: each attempt counts its failures from 0.
+    package func question(_ challenge: TransferChallenge) -> TransferChallenge {
+        var question = challenge
+        if let answered = self.answer(to: challenge) {
+            question.failures += answered.challenge.failures
+        } else {
+            // A program that gives up after some failures must do so with a server that names another realm each time.
+            let others = (self.answers ?? []).filter { $0.isCredential && $0.challenge.isOfServer(of: challenge) }
+            question.failures = max(question.failures, others.count)
+        }
+        return question
     }
 
     /// Name of the file, in the session's folder, with the received content.

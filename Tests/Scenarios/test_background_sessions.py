@@ -350,13 +350,13 @@ def test_peers_that_send_anything_do_not_harm_the_daemon(background, held):
     program = background.start(SESSION, "silent", "label", "one", "download", f"{held.base}/file", "collect", 1)
     eventually(lambda: held.requests, "the transfer has begun")
     number = background.daemon
-    attach = '{"attach":{"_0":{"version":2,"identifier":"%s","settings":%s,"isLaunchedForEvents":false,"isReattachment":false}}}'
+    attach = '{"attach":{"_0":{"version":3,"identifier":"%s","settings":%s,"isLaunchedForEvents":false,"isReattachment":false}}}'
     payloads = [
         b"", b"\0", b"\0\0\0\0", b"\xff\xff\xff\xff", random.Random(3).randbytes(100_000), framed("[" * 100_000),
-        framed('{"observe":{"version":9}}'), framed('{"observe":{"version":2}}') * 3,
+        framed('{"observe":{"version":9}}'), framed('{"observe":{"version":3}}') * 3,
         framed('{"request":{"number":1,"_1":{"resume":{"task":1}}}}'),
-        framed('{"observe":{"version":2}}') + framed('{"request":{"number":1,"_1":{"resume":{"task":1}}}}'),
-        framed('{"observe":{"version":2}}') + framed('{"steer":{"number":1,"session":"x","task":-1,"_3":"cancel"}}'),
+        framed('{"observe":{"version":3}}') + framed('{"request":{"number":1,"_1":{"resume":{"task":1}}}}'),
+        framed('{"observe":{"version":3}}') + framed('{"steer":{"number":1,"session":"x","task":-1,"_3":"cancel"}}'),
         framed(attach % ("../x", "{}")), framed(attach % (SESSION, "{}")), framed('{"attach":{"_0":null}}'),
     ]
     for payload in payloads:

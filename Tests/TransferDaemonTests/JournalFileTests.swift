@@ -188,6 +188,21 @@ struct JournalFileTests {
         #expect(try file.unreadableRows().count == 1)
     }
 
+    @Test(arguments: [-1, Int.max])
+    func challengeWithImpossibleFailuresIsUnreadable(_ failures: Int) throws {
+        defer { self.removeFolder() }
+        let challenge = TransferChallenge(
+            host: "a.example", port: 80, scheme: "http", realm: nil, method: "Basic", isProxy: false,
+            failures: failures)
+        var (answered, asking) = (TransferRecord.sample(1), TransferRecord.sample(2))
+        answered.setAnswer(.defaultHandling, to: challenge)
+        asking.phase = .asksForCredential(challenge)
+        let file = try JournalFile(self.path)
+        try file.write([.transfer(session: "s", answered), .transfer(session: "s", asking)])
+        #expect(try file.read() == [])
+        #expect(try file.unreadableRows().count == 2)
+    }
+
     @Test func transfersWhoseSessionIsLostWaitForItsProgram() throws {
         defer { self.removeFolder() }
         let file = try self.damage()

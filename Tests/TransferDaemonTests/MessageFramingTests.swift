@@ -9,8 +9,10 @@ struct MessageFramingTests {
         .observe(version: 1), .request(number: 9, .acknowledge(sequence: 7)),
         .request(number: 1, .create(.sample(1))), .request(number: 2, .resume(task: 1)),
         .steer(number: 3, session: "a", task: 1, .cancel),
-        .request(number: 4, .answerChallenge(task: 1, .credential(user: "ada", password: "ü\u{0}"))),
+        .request(number: 4, .answerChallenge(task: 1, Self.challenge, .credential(user: "ada", password: "ü\u{0}"))),
     ]
+    private static let challenge = TransferChallenge(
+        host: "a.example", port: 80, scheme: "http", realm: "r", method: "Basic", isProxy: false, failures: 0)
 
     private static func read(_ bytes: [UInt8], cuts: [Range<Int>]) throws(FramingFailure) -> [ClientMessage] {
         var reader = MessageReader<ClientMessage>()

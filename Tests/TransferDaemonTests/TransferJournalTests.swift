@@ -111,12 +111,47 @@ struct TransferJournalTests {
         #expect(journal.end(.challenged(challenge)) == .ask(challenge))
         #expect(journal.begin(1, of: "s") == nil)
         let answer = TransferChallengeAnswer.credential(user: "ada", password: "secret")
-        #expect(journal.request(.answerChallenge(task: 1, answer)) == .schedule)
+        #expect(journal.request(.answerChallenge(task: 1, challenge, answer)) == .schedule)
         #expect(journal.begin(1, of: "s")?.answer(to: challenge)?.answer == answer)
         #expect(journal.end(.challenged(challenge)) == .ask(challenge))
-        #expect(journal.request(.answerChallenge(task: 1, .cancel)) == .stopAttempt)
+        #expect(journal.request(.answerChallenge(task: 1, challenge, .cancel)) == .stopAttempt)
         #expect(journal.sessions["s"]?.messages.first?.end.error?.code == URLError.Code.cancelled.rawValue)
         #expect(journal.sessions["s"]?.messages.first?.end.transfer.answers == nil)
+    }
+
+    /// The program repeats a request whose answer it did not get.
+    @Test func repeatedAnswerDoesNotAnswerALaterQuestion() throws {
+        let first = TransferChallenge(
+            host: "a.example", port: 80, scheme: "http", realm: "r", method: "Basic", isProxy: false, failures: 0)
+        let changes: [(inout TransferChallenge) -> Void] = [{ $0.host = "b.example" }, { $0.failures = 1 }]
+        for change in changes {
+            var later = first
+            change(&later)
+            var journal = try Self.running()
+            _ = journal.end(.challenged(first))
+            let answer = SessionRequest.answerChallenge(task: 1, first, .credential(user: "ada", password: "secret"))
+            #expect(journal.request(answer) == .schedule)
+            #expect(journal.begin(1, of: "s") != nil)
+            #expect(journal.end(.challenged(later)) == .ask(later))
+            #expect(journal.request(answer) == .none)
+            #expect(journal.transfer(1, of: "s")?.phase == .asksForCredential(later))
+            #expect(journal.transfer(1, of: "s")?.answer(to: later) == nil)
+        }
+    }
+
+    @Test func failuresCountOverAttemptsAndRealms() {
+        var challenge = TransferChallenge(
+            host: "a.example", port: 80, scheme: "http", realm: nil, method: "Basic", isProxy: false, failures: 0)
+        var transfer = TransferRecord.sample(1)
+        for number in 0..<3 {
+            challenge.realm = "\(number)"
+            #expect(transfer.question(challenge).failures == number)
+            transfer.setAnswer(.credential(user: "ada", password: "secret"), to: transfer.question(challenge))
+        }
+        challenge.failures = 1
+        #expect(transfer.question(challenge).failures == 3)
+        challenge.host = "b.example"
+        #expect(transfer.question(challenge).failures == 1)
     }
 
     /// A password must not go to another server, nor to a proxy.

@@ -178,8 +178,8 @@ package struct TransferJournal {
                 cancelledReason: reason)
             self.end(transfer, of: identifier, file: nil, error: error, now: now)
             return (.done, .stopAttempt)
-        case .answerChallenge(let task, let answer):
-            return self.answer(answer, to: task, of: identifier, now: now)
+        case .answerChallenge(let task, let challenge, let answer):
+            return self.answer(answer, to: challenge, of: task, of: identifier, now: now)
         case .answerRequest(let task, let answer):
             return self.answer(answer, to: task, of: identifier, now: now)
         case .acknowledge(let sequence):
@@ -237,15 +237,19 @@ package struct TransferJournal {
     }
 
     private mutating func answer(
-        _ answer: TransferChallengeAnswer, to task: Int, of identifier: String, now: Date
+        _ answer: TransferChallengeAnswer, to challenge: TransferChallenge, of task: Int, of identifier: String,
+        now: Date
     ) -> (RequestOutcome, RequestAction) {
         guard let transfer = self.sessions[identifier]?.transfers[task] else { return (.unknownTransfer, .none) }
-        guard case .asksForCredential(let challenge) = transfer.phase else { return (.done, .none) }
+        // A repeated answer may come when another server asks: it must not get the password.
+        guard case .asksForCredential(let asked) = transfer.phase, challenge.isOfSpace(of: asked),
+            challenge.failures == asked.failures
+        else { return (.done, .none) }
         if answer == .cancel {
             return self.requested(.cancel(task: task, reason: nil), of: identifier, backgroundDelay: 0, now: now)
         }
         return self.change(task, of: identifier) {
-            $0.setAnswer(answer, to: challenge)
+            $0.setAnswer(answer, to: asked)
             $0.phase = .waiting(until: nil)
         }
     }
@@ -450,8 +454,9 @@ extension TransferRecord {
 
     /// Whether the numbers are such that the daemon can calculate with them.
     var isInRange: Bool {
-        1...Self.identifierLimit ~= self.identifier && 0...Self.identifierLimit ~= self.failures
-            && 0...Self.identifierLimit ~= self.backgroundOrdinal
+        var counts = [self.failures, self.backgroundOrdinal] + (self.answers ?? []).map(\.challenge.failures)
+        if case .asksForCredential(let challenge) = self.phase { counts.append(challenge.failures) }
+        return 1...Self.identifierLimit ~= self.identifier && counts.allSatisfy { 0...Self.identifierLimit ~= $0 }
     }
 
     /// - Parameter base: see `TransferRules.backgroundDelay`.

@@ -215,17 +215,16 @@ private final class LoadDelegate: NSObject, URLSessionDataDelegate {
             return completionHandler(.performDefaultHandling, nil)
         }
         running.attempt.challenged(by: space)
-        var asked = TransferChallenge(challenge)
-        let answered = running.transfer.answer(to: asked)
-        switch answered?.answer {
+        let asked = TransferChallenge(challenge)
+        switch running.transfer.answer(to: asked)?.answer {
         case .credential(let user, let password) where challenge.previousFailureCount == 0:
-            completionHandler(.useCredential, URLCredential(user: user, password: password, persistence: .forSession))
+            // Other transfers do not get it: the program has answered for this one.
+            completionHandler(.useCredential, URLCredential(user: user, password: password, persistence: .none))
+        case .defaultHandling: completionHandler(.performDefaultHandling, nil)
         case .withoutCredential: completionHandler(.useCredential, nil)
         case .rejectProtectionSpace: completionHandler(.rejectProtectionSpace, nil)
         case .credential, .cancel, nil:
-            // Each attempt counts anew.
-            asked.failures += answered?.challenge.failures ?? 0
-            running.attempt.failed(challenge: asked)
+            running.attempt.failed(challenge: running.transfer.question(asked))
             completionHandler(.cancelAuthenticationChallenge, nil)
         }
     }

@@ -524,7 +524,7 @@ extension SessionRequest {
         switch self {
         case .create(let transfer): transfer.identifier
         case .change(let task, _), .resume(let task), .suspend(let task), .cancel(let task, _),
-            .answerChallenge(let task, _), .answerRequest(let task, _):
+            .answerChallenge(let task, _, _), .answerRequest(let task, _):
             task
         case .acknowledge, .configure: 0
         }

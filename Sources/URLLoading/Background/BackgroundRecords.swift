@@ -124,13 +124,9 @@ extension TransferChallengeAnswer {
         switch answer.disposition {
         case .useCredential: self = credential(answer.credential)
         case .performDefaultHandling:
-            self = credential(challenge.proposedCredential)
-            // As in other sessions, NTLM without a credential is no reason to give up the schemes behind it.
-            if self == .withoutCredential,
-                challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodNTLM
-            {
-                self = .rejectProtectionSpace
-            }
+            let proposed = credential(challenge.proposedCredential)
+            // The daemon knows the accounts of proxies and redirects, which the program does not.
+            self = proposed == .withoutCredential ? .defaultHandling : proposed
         case .rejectProtectionSpace: self = .rejectProtectionSpace
         case .cancelAuthenticationChallenge: self = .cancel
         }

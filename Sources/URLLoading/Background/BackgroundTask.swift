@@ -106,9 +106,9 @@ final class BackgroundTask: TaskDriver {
     private func ask(_ challenge: TransferChallenge) {
         guard self.beginAsking() else { return }
         let question = challenge.challenge { challenge.failures == 0 ? self.proposed(for: $0) : nil }
-        let identifier = self.identifier
+        let (identifier, asked) = (self.identifier, challenge.withoutResponse)
         self.core.ask(question, about: self.task, of: self.session) { answer in
-            self.answer(.answerChallenge(task: identifier, TransferChallengeAnswer(answer, to: question)))
+            self.answer(.answerChallenge(task: identifier, asked, TransferChallengeAnswer(answer, to: question)))
         }
     }
 

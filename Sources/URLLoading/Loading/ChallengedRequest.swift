@@ -74,6 +74,9 @@ struct RequestCredentials {
         return true
     }
 
+    /// Another connection is opened, which needs a handshake of its own.
+    mutating func dropHandshake() { self.handshake = nil }
+
     /// The identity of the connections that the request may be sent on; `nil` for connections that are not
     /// authenticated.
     var identity: ConnectionIdentity? { self.authorization?.connection?.identity }

@@ -245,7 +245,8 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         guard !self.isRequestPublished else { return }
         self.isRequestPublished = true
         var request = self.request
-        if self.loader.resumption != nil {
+        // A download that restarts has the conditions of the cache, which are not part of its request.
+        if self.loader.resumption != nil, !self.restartsDownload {
             for field in self.conditions { request.setValue(field.value, forHTTPHeaderField: field.name.rawName) }
         }
         self.loader.requestChanged(request)
@@ -308,10 +309,11 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
             authenticationLines: head.fields.values("Authentication-Info"))
         self.proxyAuthenticator?.credentials.authorization?.received(
             authenticationLines: head.fields.values("Proxy-Authentication-Info"))
-        if head.status != 401, head.status != 407 { self.credentialAccepted() }
-        if head.status != 407 { self.proxyAuthenticator?.credentialAccepted() }
         if head.status == 425, self.repeatTooEarly() { return }
         if head.status == 417, self.repeatWithoutExpectation() { return }
+        // A 502 may be that of a proxy or gateway, which has not looked at the credential of the server.
+        if head.status < 500, head.status != 401, head.status != 407 { self.credentialAccepted() }
+        if head.status != 407 { self.proxyAuthenticator?.credentialAccepted() }
         if head.status == 401, self.authenticate(response, head) { return }
         if head.status == 407, self.authenticateProxy(response, head) { return }
         if self.lease != nil { self.releaseLease() }

@@ -117,6 +117,8 @@ extension ProxyAuthenticator {
     /// Provides the fields of a connection's first request.
     private func begin(_ target: String, _ completion: @escaping @Sendable ([FieldLine]?) -> Void) {
         self.handshakeConnection = HandshakeConnection(isKept: true)
+        // An earlier opening of the same exchange may have authenticated its own connection.
+        self.credentials.dropHandshake()
         guard let url = self.request.url, self.authenticatesConnections(at: url) else {
             return completion(self.fields(target))
         }

@@ -111,6 +111,28 @@ struct TaskCredentialTests {
         #expect(storage.allCredentials.values.first?["user"]?.password == "passwd")
     }
 
+    /// Neither response says anything about the credential.
+    @Test(arguments: [503, 417])
+    func credentialIsNotStoredBeforeItsServerHasAcceptedIt(_ status: Int) async throws {
+        let server = try await WebServer()
+        server.onHead("/") { request in
+            let isRefused = request["Authorization"] == nil || (status == 417 && request["Expect"] == nil)
+            return isRefused
+                ? .text("who?", ["WWW-Authenticate: Basic realm=\"r\""], status: 401) : .text("no", status: status)
+        }
+        let storage = TaskStorage(nil)
+        var policies = Policies()
+        policies.challenge = { challenge, answer in
+            guard challenge.previousFailureCount == 0 else { return answer(.cancelAuthenticationChallenge, nil) }
+            answer(.useCredential, URLCredential(user: "user", password: "wrong", persistence: .forSession))
+        }
+        let request: URLRequest =
+            status == 417
+            ? .to(server.url(), "PUT", ["Expect": "100-continue"], body: "a body") : .to(server.url())
+        let notes = try await DataRecorder(policies).run(request) { $0.urlCredentialStorage = storage }
+        #expect(notes.challenges.count == (status == 417 ? 2 : 1) && storage.stored.isEmpty)
+    }
+
     @Test(.onlyWithHTTP11, arguments: [false, true])
     func credentialOfAProxyIsStoredOnceItIsAccepted(_ isTunnel: Bool) async throws {
         let proxy = try await WebServer(["/": .text("through")])

@@ -235,6 +235,44 @@ struct BackgroundSessionTests {
         session.invalidateAndCancel()
     }
 
+    /// The program has no credential, but the daemon knows the account of the proxy.
+    @Test(.onlyWithHTTP11) func accountOfAProxyIsUsed() async throws {
+        let proxy = try await WebServer()
+        proxy.on("http://origin.example/") { request in
+            request["Proxy-Authorization"] == "Basic dXNlcjpwYXNzd2Q="
+                ? .text("through") : .text("who?", ["Proxy-Authenticate: Basic realm=\"p\""], status: 407)
+        }
+        let recorder = BackgroundRecorder(decide: { _ in (.performDefaultHandling, nil) })
+        let session = try await BackgroundDaemon().session(recorder) {
+            $0.connectionProxyDictionary = nil
+            $0.proxyVariables = ["http_proxy": "http://user:passwd@127.0.0.1:\(proxy.port)"]
+        }
+        session.downloadTask(with: try #require(URL(string: "http://origin.example/"))).resume()
+        #expect(await recorder.log.has("completed 1"))
+        #expect(recorder.notes.files[1] == Data("through".utf8) && recorder.notes.challenges.count == 1)
+        session.invalidateAndCancel()
+    }
+
+    @Test func credentialIsUsedForItsTransferAlone() async throws {
+        let server = try await WebServer()
+        server.on("/") { request in
+            request["Authorization"] == nil
+                ? .text("who?", ["WWW-Authenticate: Basic realm=\"r\""], status: 401) : .redirect(to: "/next")
+        }
+        server.on("/next", BasicAuthenticationTests.guarded())
+        let recorder = BackgroundRecorder(
+            credential: URLCredential(user: "user", password: "passwd", persistence: .none))
+        let session = try await BackgroundDaemon().session(recorder)
+        for number in 1...2 {
+            session.downloadTask(with: server.url()).resume()
+            #expect(await recorder.log.has("completed \(number)"))
+            // The target of the redirect is in the same protection space.
+            #expect(recorder.notes.files[number] == Data("in".utf8))
+            #expect(recorder.notes.challenges.count == number)
+        }
+        session.invalidateAndCancel()
+    }
+
     /// The server of the first URL redirects to another one, which asks as well.
     @Test func credentialIsNotSentToTheServerOfARedirect() async throws {
         let other = try await Self.server(offeringDigest: false)
