@@ -74,6 +74,19 @@ def test_page_needs_nothing_from_elsewhere(page):
     assert "innerHTML" not in text and "insertAdjacentHTML" not in text and "document.write" not in text
 
 
+def test_page_loads_nothing_else(whole, chromium):
+    url, _ = whole
+
+    async def body():
+        async with Browser(chromium) as browser:
+            one = await browser.open(url)
+            await enter(one, "Ada")
+            await one.until(state("^Connected"))
+            assert await one.evaluate("performance.getEntriesByType('resource').map(each => each.name)") == []
+            assert one.complaints == []
+    run(body())
+
+
 def test_script_of_the_chat_is_small(page):
     with urllib.request.urlopen(f"{page}sluice-chat.js") as answer:
         script, tag = answer.read(), answer.headers["ETag"]

@@ -1,8 +1,9 @@
-/// The program of the page. Names and messages are data: they become text, never markup.
+/// The program of the page, with its client of the chat. Names and messages are data: they become text, never markup.
 enum PageProgram {
-    static let text = #"""
+    static let text = ChatScript.text + own
 
-        import { Chat } from './sluice-chat.js';
+    private static let own = #"""
+
 
         const $ = id => document.getElementById(id);
 
