@@ -4,14 +4,14 @@ package struct Drain: ControlModel {
     @Member("Of a cluster: the node whose connections are closed.") package var node: String?
     @Member(.words(["running", "paused", "cancelled", "ended"])) package var state = ""
     @Member("Connections selected at the start.") package var total = 0
-    @Member("Connections that were notified, or closed before that.") package var told = 0
+    @Member("Connections that were notified, or closed before that.") package var notified = 0
     @Member("Selected connections that are still open.") package var remaining = 0
     @Member("Connections reset at the deadline.") package var cut = 0
     @Member(.time()) package var startedAt = ""
-    @Member(.time("Expected time of the last notification; every pause delays it.")) package var lastToldAt: String?
+    @Member(.time("Expected time of the last notification; every pause delays it.")) package var lastNotifiedAt: String?
     @Member(.time("Connections still open at this time are reset.")) package var deadlineAt: String?
     @Member("Connections whose notification is due at the deadline or later: they are reset without notice.")
-    package var untold = 0
+    package var unnotified = 0
     @Member("Warns that some connections will be reset without a graceful close, and suggests a change.")
     package var warning: String?
     @Member(.time()) package var endedAt: String?
@@ -53,7 +53,7 @@ package struct BulkRequest: StrictDecodable {
 /// Result of a bulk operation.
 package struct BulkAnswer: ControlModel {
     @Member("Selected connections.") package var matched = 0
-    @Member("Notified connections; 0 in a preview.") package var told = 0
+    @Member("Notified connections; 0 in a preview.") package var notified = 0
     @Member("In a preview of a drain: from its start to the last notification, in milliseconds.")
     package var takesMs: Int?
     @Member("In a preview of a drain: warns that the deadline is too early, and suggests a change.")

@@ -43,7 +43,7 @@ struct DrainOperationTests {
         #expect(started.json["state"]?.string == "running" && started.json["total"]?.integer == 5)
         let path = started.fields["location"] ?? ""
         let drain = try await self.end(path)
-        #expect(drain["state"]?.string == "ended" && drain["told"]?.integer == 5)
+        #expect(drain["state"]?.string == "ended" && drain["notified"]?.integer == 5)
         #expect(drain["remaining"]?.integer == 0 && drain["cut"]?.integer == 0)
         let closed = try await self.gateway.get("/v1/connections/\(ids[0])").json["connection"]
         #expect(closed?["closeCode"]?.integer == 4001 && closed?["closeReason"]?.string == "moving")
@@ -87,11 +87,11 @@ struct DrainOperationTests {
         let target = method == "POST" ? path + ":cancel" : path
         try await self.gateway.wait {
             let drain = try await self.gateway.get(path).json
-            return drain["told"]?.integer == 1 && drain["remaining"]?.integer == 2
+            return drain["notified"]?.integer == 1 && drain["remaining"]?.integer == 2
         }
         #expect(try await self.gateway.request(method, target).json["state"]?.string == "cancelled")
         let drain = try await self.end(path)
-        #expect(drain["told"]?.integer == 1 && drain["remaining"]?.integer == 2 && drain["total"]?.integer == 3)
+        #expect(drain["notified"]?.integer == 1 && drain["remaining"]?.integer == 2 && drain["total"]?.integer == 3)
         #expect(try await self.remaining() == 2)
         #expect(try await self.gateway.request(method, target).problem == "409 state-conflict")
     }
@@ -101,7 +101,7 @@ struct DrainOperationTests {
         #expect(try await self.gateway.post("/v1/connections:close", "{}").problem.hasPrefix("422 invalid-value"))
         // Each of them has an accepted connection at its other end.
         let preview = try await self.gateway.post("/v1/connections:close?all=true&preview=true")
-        #expect(preview.json == JSONValue(text: #"{"matched":4,"told":0}"#))
+        #expect(preview.json == JSONValue(text: #"{"matched":4,"notified":0}"#))
         #expect(try await self.gateway.post("/v1/connections:close?all=true").json["matched"]?.integer == 4)
         try await self.gateway.wait { try await self.remaining() == 0 }
     }

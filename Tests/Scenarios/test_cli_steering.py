@@ -51,7 +51,7 @@ def test_a_drain_closes_the_selected_connections_and_reports_its_end(control, cl
     other = control.open(echo, labels={"team": "red"})
     chosen = ("drain", "--label", "team=blue")
     assert client(*chosen, "--preview") == "5 connections, notified within 40ms\n"
-    assert json.loads(client(*chosen, "--preview", "--json")) == {"matched": 5, "told": 0, "takesMs": 40}
+    assert json.loads(client(*chosen, "--preview", "--json")) == {"matched": 5, "notified": 0, "takesMs": 40}
     line = client(*chosen, "--rate", "1000", "--code", "4001", "--reason", "moving")
     assert re.fullmatch(r"drain \d+: 5 connections, last notified at \S+Z\ndrain \d+ ended: 5 of 5 notified, 0 remaining, 0 reset\n", line)
     for name in names:

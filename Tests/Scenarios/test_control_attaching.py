@@ -172,12 +172,12 @@ def test_a_selector_closes_many_connections_and_may_not_be_empty(serve, listener
     control.post(close, {}).problem(422, "invalid-value")
     control.post(close, {"selector": {}}).problem(422, "invalid-value")
     assert control.post(close, {"selector": {"tem": "x"}}).problem(422, "invalid-value")["errors"][0]["pointer"] == "/selector/tem"
-    assert control.post(close, {"selector": {"label": "team:blue"}, "preview": True}).expect(200) == {"matched": 3, "told": 0}
-    assert control.post(close, {"selector": {"label": "team:blue"}}).expect(200) == {"matched": 3, "told": 3}
+    assert control.post(close, {"selector": {"label": "team:blue"}, "preview": True}).expect(200) == {"matched": 3, "notified": 0}
+    assert control.post(close, {"selector": {"label": "team:blue"}}).expect(200) == {"matched": 3, "notified": 3}
     for name in blue:
         control.closed(name)
     assert [one["id"] for one in control.list()] == [red]
-    assert control.post(close, {"all": True, "abort": True}).expect(200)["told"] == 1
+    assert control.post(close, {"all": True, "abort": True}).expect(200)["notified"] == 1
     eventually(lambda: control.list() == [], "the end of all connections")
 
 

@@ -46,7 +46,7 @@ def test_a_drain_with_a_rate_reports_its_progress_and_end(live):
         # Nineteen pauses of 25 ms.
         assert time.monotonic() - started >= 0.475
     drain = control.get(path).expect(200)
-    assert (drain["state"], drain["told"], drain["remaining"], drain["cut"]) == ("ended", 20, 0, 0) and drain["endedAt"]
+    assert (drain["state"], drain["notified"], drain["remaining"], drain["cut"]) == ("ended", 20, 0, 0) and drain["endedAt"]
     assert opened(control) == []
     closed = control.closed(names[0])
     assert (closed["closeCode"], closed["closeReason"]) == (4001, "moving")
@@ -59,11 +59,11 @@ def test_jitter_does_not_lengthen_a_drain(live):
     assert 1490 <= preview["takesMs"] <= 1990 and "warning" not in preview
     answer = control.post("/v1/drains", order)
     drain = answer.expect(202)
-    assert drain["untold"] == 0 and "warning" not in drain, drain
-    begin, last, deadline = (datetime.datetime.fromisoformat(drain[name]) for name in ("startedAt", "lastToldAt", "deadlineAt"))
+    assert drain["unnotified"] == 0 and "warning" not in drain, drain
+    begin, last, deadline = (datetime.datetime.fromisoformat(drain[name]) for name in ("startedAt", "lastNotifiedAt", "deadlineAt"))
     assert 1.4 <= (last - begin).total_seconds() <= 2 and (deadline - begin).total_seconds() == pytest.approx(20, abs=0.01)
     ended = eventually(lambda: (one := control.get(answer.headers["location"]).expect(200)).get("endedAt") and one, "its end", within=20)
-    assert (ended["told"], ended["cut"], ended["remaining"], ended["untold"]) == (150, 0, 0, 0), ended
+    assert (ended["notified"], ended["cut"], ended["remaining"], ended["unnotified"]) == (150, 0, 0, 0), ended
     # Far below the 39 s that a jitter added to each of 150 pauses would take.
     took = datetime.datetime.fromisoformat(ended["endedAt"]) - begin
     assert 1.4 <= took.total_seconds() <= 10, took
@@ -76,6 +76,6 @@ def test_a_deadline_too_early_for_the_rate_is_warned_of_at_once(live):
     assert preview["takesMs"] == 9000 and preview["warning"].startswith("8 of 10 connections are reset"), preview
     answer = control.post("/v1/drains", order)
     drain = answer.expect(202)
-    assert drain["untold"] == 8 and drain["warning"] == preview["warning"]
+    assert drain["unnotified"] == 8 and drain["warning"] == preview["warning"]
     ended = eventually(lambda: (one := control.get(answer.headers["location"]).expect(200)).get("endedAt") and one, "its end")
-    assert (ended["told"], ended["cut"], ended["untold"]) == (2, 8, 8), ended
+    assert (ended["notified"], ended["cut"], ended["unnotified"]) == (2, 8, 8), ended

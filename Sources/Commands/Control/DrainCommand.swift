@@ -208,14 +208,14 @@ private struct DrainWatch {
 
     /// Describes a drain that has just been started.
     static func plan(_ drain: Drain) -> String {
-        let end = drain.lastToldAt.map { ", last notified at \($0)" } ?? ""
+        let end = drain.lastNotifiedAt.map { ", last notified at \($0)" } ?? ""
         let deadline = drain.deadlineAt.map { ", remaining reset at \($0)" } ?? ""
         return TerminalText.singleLine("drain \(drain.id): \(drain.total) connections\(end)\(deadline)")
     }
 
     private static func text(_ drain: Drain) -> String {
         TerminalText.singleLine(
-            "drain \(drain.id) \(drain.state): \(drain.told) of \(drain.total) notified, \(drain.remaining) remaining, \(drain.cut) reset"
+            "drain \(drain.id) \(drain.state): \(drain.notified) of \(drain.total) notified, \(drain.remaining) remaining, \(drain.cut) reset"
         )
     }
 }

@@ -100,7 +100,7 @@ struct NodeMerge: Sendable {
             BulkAnswer {
                 let parts = answers.decoded(BulkAnswer.self)
                 $0.matched = parts.map(\.model.matched).sumOfCounts()
-                $0.told = parts.map(\.model.told).sumOfCounts()
+                $0.notified = parts.map(\.model.notified).sumOfCounts()
                 $0.unreachable = answers.silent
             })
     }.ownByDefault

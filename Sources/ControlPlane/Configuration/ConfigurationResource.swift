@@ -63,7 +63,7 @@ struct ConfigurationResource: Sendable {
             return call.conditional(response, revision: snapshot.revision)
         }
         guard let text = YAMLText.text(of: document) else {
-            throw ControlProblem(500, "internal-fault", "The configuration could not be written as YAML.")
+            throw ControlProblem(500, "internal-error", "The configuration could not be written as YAML.")
         }
         var fields = headers
         fields[.contentType] = "application/yaml"

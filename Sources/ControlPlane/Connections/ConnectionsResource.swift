@@ -360,7 +360,7 @@ struct ConnectionsResource: Sendable {
         let keys = await self.keys(matching: selection.filter)
         var result = BulkAnswer { $0.matched = keys.count }
         if selection.isPreview { return .json(result) }
-        for key in keys where await selection.close(key, in: self.gateway) { result.told += 1 }
+        for key in keys where await selection.close(key, in: self.gateway) { result.notified += 1 }
         return .json(result)
     }
 

@@ -63,7 +63,7 @@ actor DrainRun {
                 continue
             }
             _ = await self.selection.close(self.keys[index], in: self.gateway)
-            self.drain.told += 1
+            self.drain.notified += 1
             if reportedAt.duration(to: self.gateway.now) >= .seconds(1) {
                 reportedAt = self.gateway.now
                 self.publish(.drainProgressed)
@@ -91,9 +91,9 @@ actor DrainRun {
     /// Computes when the last connection will be closed, and how many miss the deadline.
     private func updateForecast() {
         let now = self.gateway.now
-        self.drain.lastToldAt = self.anchor.text(self.times.end(at: now))
+        self.drain.lastNotifiedAt = self.anchor.text(self.times.end(at: now))
         let late = self.deadline.map { self.times.count(from: $0, at: now) } ?? 0
-        self.drain.untold = late
+        self.drain.unnotified = late
         self.drain.warning = late > 0 ? self.pace.warning(late: late, of: self.keys.count) : nil
     }
 
@@ -132,7 +132,7 @@ actor DrainRun {
     private func publish(_ kind: GatewayEvent.Kind) {
         var event = GatewayEvent(kind)
         event.drain = self.drain.id
-        event.count = kind == .drainStarted ? self.drain.total : self.drain.told
+        event.count = kind == .drainStarted ? self.drain.total : self.drain.notified
         self.gateway.eventLog?.publish(event)
     }
 

@@ -6,8 +6,9 @@ extension Examples {
         "DrainList": [
             "items": [
                 [
-                    "id": "1@b", "node": "b", "state": "running", "total": 600, "told": 0, "remaining": 600, "cut": 0,
-                    "startedAt": "2026-11-22T10:20:30.400Z", "untold": 0,
+                    "id": "1@b", "node": "b", "state": "running", "total": 600, "notified": 0, "remaining": 600,
+                    "cut": 0,
+                    "startedAt": "2026-11-22T10:20:30.400Z", "unnotified": 0,
                 ]
             ]
         ],

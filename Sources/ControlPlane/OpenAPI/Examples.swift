@@ -10,7 +10,7 @@ enum Examples {
     }
 
     private static let models: [String: JSONValue] = [
-        "BulkAnswer": ["matched": 12, "told": 12],
+        "BulkAnswer": ["matched": 12, "notified": 12],
         "BulkRequest": [
             "selector": ["route": "chat", "minAgeMs": 60_000], "code": 1001, "reason": "maintenance",
             "ratePerSecond": 100,
@@ -28,8 +28,8 @@ enum Examples {
         "ConnectionPage": ["items": [Self.connection], "next": "/v1/connections?cursor=k11.100"],
         "ConnectionPatch": ["description": "nightly import", "priority": 0.8, "labels": ["team": "blue"]],
         "Drain": [
-            "id": "1", "state": "running", "total": 600, "told": 0, "remaining": 600, "cut": 0,
-            "startedAt": "2026-11-22T10:20:30.400Z", "untold": 0,
+            "id": "1", "state": "running", "total": 600, "notified": 0, "remaining": 600, "cut": 0,
+            "startedAt": "2026-11-22T10:20:30.400Z", "unnotified": 0,
         ],
         "Event": Self.closed, "ListenerStatus": ["address": "0.0.0.0:443"],
         "OpenRequest": [

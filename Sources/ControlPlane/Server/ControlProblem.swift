@@ -109,7 +109,7 @@ extension ControlProblem {
         ControlProblem(422, "invalid-value", detail).at(pointer: pointer)
     }
 
-    static let internalError = ControlProblem(500, "internal-fault", "Internal error. See the gateway's log.")
+    static let internalError = ControlProblem(500, "internal-error", "Internal error. See the gateway's log.")
     static let draining = ControlProblem(503, "draining", "The gateway is draining; use another one.")
         .retryable(after: 30)
     static func bodyTooLarge(_ limit: Int) -> ControlProblem {

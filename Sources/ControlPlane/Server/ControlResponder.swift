@@ -181,7 +181,7 @@ struct ControlResponder {
             self.record(call, status: 499, code: "client-gone")
             throw CancellationError()
         } catch {
-            self.record(call, status: 500, code: "internal-fault")
+            self.record(call, status: 500, code: "internal-error")
             throw error
         }
     }
