@@ -173,6 +173,46 @@ struct CommandContext: Sendable {
     /// Width of the terminal; `nil` if standard output is not a terminal.
     var columns: Int? { Terminal.isOutputTerminal ? Terminal.columns : nil }
 
+    // MARK: Reading
+
+    /// All of standard input.
+    /// - Parameters:
+    ///   - limit: most bytes.
+    ///   - remedy: for a longer input.
+    func readInput(limit: Int, remedy: String) async throws -> [UInt8] {
+        var all: [UInt8] = []
+        while true {
+            switch await self.streams.read() {
+            case .bytes(let bytes): all += bytes
+            case .end: return all
+            case .failed(let reason): throw ConnectFailure(.inputOrOutput, "standard input: \(reason)")
+            }
+            guard all.count <= limit else {
+                throw ConnectFailure(
+                    .unsendableInput, "standard input is longer than \(limit) bytes", remedy: remedy)
+            }
+        }
+    }
+
+    /// Follows a stream of events, also over lost connections, until `count` of them were shown.
+    /// - Parameter show: returns whether the event counts.
+    func follow(
+        _ request: ControlRequest, count: Int,
+        _ show: (_ event: ServerSentEvent, _ hasReconnected: Bool) async throws -> Bool
+    ) async throws {
+        var follower = EventFollower(self.session, request)
+        var (rest, hasReconnected) = (count, false)
+        while rest > 0 {
+            switch try await follower.next() {
+            case .event(let event): if try await show(event, hasReconnected) { rest -= 1 }
+            case .disconnected(let failure, let delay):
+                hasReconnected = true
+                self.note("\(failure.text); reconnecting")
+                try await Task.sleep(for: delay)
+            }
+        }
+    }
+
     // MARK: Writing
 
     func write(_ bytes: [UInt8]) async throws {

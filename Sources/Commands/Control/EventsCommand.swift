@@ -60,17 +60,9 @@ struct EventsCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await self.control.run(reading: self.plan) { context, plan in
-            var follower = EventFollower(context.session, plan.request)
-            var rest = plan.count
-            while rest > 0 {
-                switch try await follower.next() {
-                case .event(let event):
-                    try await self.show(event, context)
-                    rest -= 1
-                case .disconnected(let failure, let delay):
-                    context.note("\(failure.text); reconnecting")
-                    try await Task.sleep(for: delay)
-                }
+            try await context.follow(plan.request, count: plan.count) { event, _ in
+                try await self.show(event, context)
+                return true
             }
         }
     }

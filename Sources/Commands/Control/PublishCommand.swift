@@ -84,19 +84,7 @@ struct PublishCommand: AsyncParsableCommand {
     }
 
     private func input(_ context: CommandContext) async throws -> RoomData {
-        var all: [UInt8] = []
-        reading: while true {
-            switch await context.streams.read() {
-            case .bytes(let bytes): all += bytes
-            case .end: break reading
-            case .failed(let reason): throw ConnectFailure(.inputOrOutput, "standard input: \(reason)")
-            }
-            guard all.count <= Self.limit else {
-                throw ConnectFailure(
-                    .unsendableInput, "standard input is longer than \(Self.limit) bytes",
-                    remedy: "publish a reference to it instead")
-            }
-        }
+        var all = try await context.readInput(limit: Self.limit, remedy: "publish a reference to it instead")
         if self.binary { return .bytes(all) }
         if all.last == 0x0A { all.removeLast() }
         guard let text = String(validating: all, as: UTF8.self) else {

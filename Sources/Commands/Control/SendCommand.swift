@@ -92,19 +92,8 @@ struct SendCommand: AsyncParsableCommand {
     }
 
     private func input(_ context: CommandContext) async throws -> SendRequest {
-        var all: [UInt8] = []
-        reading: while true {
-            switch await context.streams.read() {
-            case .bytes(let bytes): all += bytes
-            case .end: break reading
-            case .failed(let reason): throw ConnectFailure(.inputOrOutput, "standard input: \(reason)")
-            }
-            guard all.count <= Self.limit else {
-                throw ConnectFailure(
-                    .unsendableInput, "standard input is longer than \(Self.limit) bytes",
-                    remedy: "send it in smaller parts, or with 'sluice attach'")
-            }
-        }
+        let all = try await context.readInput(
+            limit: Self.limit, remedy: "send it in smaller parts, or with 'sluice attach'")
         if self.binary { return Self.data(all) }
         guard let text = String(validating: all, as: UTF8.self) else {
             throw ConnectFailure(

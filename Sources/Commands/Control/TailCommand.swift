@@ -41,18 +41,8 @@ struct TailCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await self.control.run(reading: self.plan) { context, plan in
-            var follower = EventFollower(context.session, plan.request)
-            var rest = plan.count
-            var hasReconnected = false
-            while rest > 0 {
-                switch try await follower.next() {
-                case .event(let event):
-                    if try await self.show(event, context, hasReconnected: hasReconnected) { rest -= 1 }
-                case .disconnected(let failure, let delay):
-                    hasReconnected = true
-                    context.note("\(failure.text); reconnecting")
-                    try await Task.sleep(for: delay)
-                }
+            try await context.follow(plan.request, count: plan.count) { event, hasReconnected in
+                try await self.show(event, context, hasReconnected: hasReconnected)
             }
         }
     }
