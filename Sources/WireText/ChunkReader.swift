@@ -28,15 +28,30 @@ package struct ChunkReader {
     }
 
     private let limit: Int
+    private let extensionLimit: Int
+    private let digitLimit: Int
     private var state = State.size(digits: 0)
     /// Remaining bytes of the current chunk.
     private var chunkSize: Int64 = 0
+    /// Content that further chunks may have, in bytes.
+    private var contentLeft: Int64
     /// Bytes since the last byte of content.
     private var framingBytes = 0
+    /// Of all chunks.
+    private var extensionBytes = 0
 
-    /// - Parameter limit: most consecutive bytes that are not content.
-    package init(limit: Int) {
+    /// - Parameters:
+    ///   - limit: most consecutive bytes that are not content.
+    ///   - extensionLimit: most bytes of the extensions of all chunks.
+    ///   - digitLimit: most digits of a size, zeros before it included.
+    ///   - contentLimit: most bytes of content; a chunk that exceeds it is refused by its size.
+    package init(
+        limit: Int, extensionLimit: Int = .max, digitLimit: Int = .max, contentLimit: Int64 = .max
+    ) {
         self.limit = limit
+        self.extensionLimit = extensionLimit
+        self.digitLimit = digitLimit
+        self.contentLeft = contentLimit
     }
 
     /// Reads `bytes` from `offset` on, up to content or to the trailers.
@@ -69,9 +84,11 @@ package struct ChunkReader {
         case .extensionStart:
             guard byte == 0x3B || byte == 0x20 || byte == 0x09 else { throw .chunk }
             if byte == 0x3B { self.state = .extensionText }
+            try self.countExtensionByte()
         case .extensionText: try self.consumeExtension(byte)
         case .sizeEnd:
             guard byte == 0x0A else { throw .bareLineBreak }
+            self.contentLeft -= self.chunkSize
             self.state = self.chunkSize == 0 ? .trailers : .content
         case .contentReturn:
             guard byte == 0x0D else { throw .chunk }
@@ -86,11 +103,12 @@ package struct ChunkReader {
 
     private mutating func consumeSize(_ byte: UInt8, _ digits: Int) throws(ChunkViolation) {
         if let value = byte.hexadecimalValue {
-            guard self.chunkSize <= Int64.max >> 4 else { throw .chunk }
+            guard self.chunkSize <= Int64.max >> 4, digits < self.digitLimit else { throw .chunk }
             self.chunkSize = self.chunkSize << 4 | Int64(value)
-            return self.state = .size(digits: 1)
+            return self.state = .size(digits: digits + 1)
         }
         guard digits > 0 else { throw .chunk }
+        guard self.chunkSize <= self.contentLeft else { throw .contentTooLong }
         switch byte {
         case 0x0D: self.state = .sizeEnd
         case 0x3B: self.state = .extensionText
@@ -101,6 +119,7 @@ package struct ChunkReader {
     }
 
     private mutating func consumeExtension(_ byte: UInt8) throws(ChunkViolation) {
+        try self.countExtensionByte()
         switch byte {
         case 0x0D: self.state = .sizeEnd
         case 0x0A: throw .bareLineBreak
@@ -110,14 +129,23 @@ package struct ChunkReader {
         }
     }
 
+    private mutating func countExtensionByte() throws(ChunkViolation) {
+        self.extensionBytes += 1
+        guard self.extensionBytes <= self.extensionLimit else { throw .chunk }
+    }
+
+    /// What precedes the content of a chunk.
+    package static func header(_ count: Int) -> [UInt8] { Array("\(String(count, radix: 16))\r\n".utf8) }
 }
 
 /// Why chunked content cannot be read.
 package enum ChunkViolation: Error, Sendable, Hashable {
-    /// A malformed size, or a missing line end.
+    /// A malformed size, a missing line end, or a longer size or extensions than the limit.
     case chunk
     /// A CR without LF, or an LF without CR.
     case bareLineBreak
     /// More consecutive bytes of framing than the limit.
     case framingWithoutContent
+    /// A chunk with more content than the limit leaves.
+    case contentTooLong
 }

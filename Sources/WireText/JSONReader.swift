@@ -209,10 +209,16 @@ package struct JSONReader: Sendable {
     /// Skips the next value and returns its text, on one line.
     package mutating func readRaw() throws(JSONSyntaxError) -> [UInt8] {
         let range = try self.skipValue()
-        let text = self.bytes[range]
-        // Line breaks occur only between tokens: within strings they are escaped.
-        guard text.contains(where: { $0 == 0x0A || $0 == 0x0D }) else { return Array(text) }
-        return text.filter { $0 != 0x0A && $0 != 0x0D }
+        return Self.onOneLine(Array(self.bytes[range]))
+    }
+
+    /// JSON text without its line breaks, which occur only between tokens: within strings they are escaped.
+    package static func onOneLine(_ text: [UInt8]) -> [UInt8] {
+        self.isOnOneLine(text) ? text : text.filter { $0 != 0x0A && $0 != 0x0D }
+    }
+
+    package static func isOnOneLine(_ text: [UInt8]) -> Bool {
+        !text.contains { $0 == 0x0A || $0 == 0x0D }
     }
 
     // MARK: Bytes
@@ -268,7 +274,7 @@ package struct JSONReader: Sendable {
         switch self.current {
         case UInt8(ascii: "u"):
             let digits = self.bytes[min(self.offset + 1, self.end)..<min(self.offset + 5, self.end)]
-            guard digits.count == 4, digits.allSatisfy({ Self.hexValue($0) != nil }) else {
+            guard digits.count == 4, digits.allSatisfy({ $0.hexadecimalValue != nil }) else {
                 throw self.error(.unexpected(expected: "four hexadecimal digits"))
             }
             self.offset += 5
@@ -349,7 +355,7 @@ package struct JSONReader: Sendable {
         guard index + 5 < content.endIndex, content[index] == UInt8(ascii: "\\"),
             content[index + 1] == UInt8(ascii: "u")
         else { return nil }
-        return content[(index + 2)..<(index + 6)].reduce(0) { $0 << 4 | UInt16(Self.hexValue($1) ?? 0) }
+        return content[(index + 2)..<(index + 6)].reduce(0) { $0 << 4 | UInt16($1.hexadecimalValue ?? 0) }
     }
 
     private static func escaped(_ byte: UInt8) -> UInt8 {
@@ -360,15 +366,6 @@ package struct JSONReader: Sendable {
         case UInt8(ascii: "r"): 0x0D
         case UInt8(ascii: "t"): 0x09
         default: byte
-        }
-    }
-
-    private static func hexValue(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
         }
     }
 }
@@ -426,10 +423,8 @@ extension [UInt8] {
         case 0x0D: self.append(contentsOf: #"\r"#.utf8)
         case 0x09: self.append(contentsOf: #"\t"#.utf8)
         case 0..<0x20:
-            let digits = [UInt8]("0123456789abcdef".utf8)
             self.append(contentsOf: #"\u00"#.utf8)
-            self.append(digits[Int(byte >> 4)])
-            self.append(digits[Int(byte & 15)])
+            self.append(contentsOf: Hexadecimal.text([byte]).utf8)
         default: self.append(byte)
         }
     }

@@ -109,7 +109,7 @@ package final class PlainExchange {
             self.state = .fixed(left: left - Int64(bytes.byteCount))
             return connection.write(bytes)
         case .chunked:
-            Array("\(String(bytes.byteCount, radix: 16))\r\n".utf8).withRawSpan { _ = connection.write($0) }
+            ChunkReader.header(bytes.byteCount).withRawSpan { _ = connection.write($0) }
             connection.write(bytes)
             return Array("\r\n".utf8).withRawSpan { connection.write($0) }
         case .unbounded: return connection.write(bytes)

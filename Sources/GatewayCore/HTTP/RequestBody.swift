@@ -54,30 +54,22 @@ package struct RequestBodyDecoder: Sendable {
         }
     }
 
-    private enum State: Hashable {
+    private enum State {
         case fixed(left: Int)
-        /// Digits of a chunk's size, so many so far.
-        case size(Int, digits: Int)
-        /// Blanks after the size, which an extension must follow.
-        case extensionStart
-        /// The rest of the line with the size.
-        case extensions
-        case sizeLineFeed(Int)
-        case data(left: Int)
-        case dataCarriageReturn
-        case dataLineFeed
+        case chunks(ChunkReader)
         case trailers
         case complete
     }
 
     /// Bytes of all chunk extensions.
     private static let extensionLimit = 16 << 10
+    /// Of a chunk's size: more is no size that anyone sends.
+    private static let digitLimit = 15
+    /// Bytes between two pieces of content: the longest size and extension, and line ends.
+    private static let framingLimit = Self.extensionLimit + Self.digitLimit + 8
 
     private let limit: Int
     private var state: State
-    private var pendingSize = 0
-    private var count = 0
-    private var extensionBytes = 0
     private var trailerParser = TrailerParser(limits: HeadLimits())
 
     /// - Parameter limit: most bytes of the body.
@@ -89,96 +81,57 @@ package struct RequestBodyDecoder: Sendable {
         case .length(let length):
             guard length <= limit else { throw .tooLong(limit: limit) }
             self.state = .fixed(left: Int(length))
-        case .chunked: self.state = .size(0, digits: 0)
+        case .chunked:
+            self.state = .chunks(
+                ChunkReader(
+                    limit: Self.framingLimit, extensionLimit: Self.extensionLimit, digitLimit: Self.digitLimit,
+                    contentLimit: Int64(limit)))
         }
     }
 
-    package var isComplete: Bool { self.state == .complete }
+    package var isComplete: Bool { if case .complete = self.state { true } else { false } }
 
     /// Decodes from offset `consumed` on and advances it, at most to the end of the body.
     /// - Parameter keeps: whether the bytes are appended to `body`, and not dropped.
     package mutating func decode(
         _ bytes: RawSpan, consumed: inout Int, keeps: Bool, into body: inout [UInt8]
     ) throws(Violation) {
-        while consumed < bytes.byteCount, self.state != .complete {
+        while consumed < bytes.byteCount {
             switch self.state {
             case .fixed(let left):
-                let taken = self.take(bytes, &consumed, left, keeps, &body)
-                self.state = left == taken ? .complete : .fixed(left: left - taken)
-            case .data(let left):
-                let taken = self.take(bytes, &consumed, left, keeps, &body)
-                self.state = left == taken ? .dataCarriageReturn : .data(left: left - taken)
-            case .size, .extensionStart, .extensions, .sizeLineFeed, .dataCarriageReturn, .dataLineFeed:
-                try self.readFraming(bytes[byte: consumed])
-                consumed += 1
+                let range = consumed..<(consumed + min(left, bytes.byteCount - consumed))
+                if keeps { body.append(bytes.extracting(range)) }
+                consumed = range.upperBound
+                self.state = left == range.count ? .complete : .fixed(left: left - range.count)
+            case .chunks(let reader):
+                let range = try self.readChunk(bytes, &consumed, reader)
+                if keeps, let range { body.append(bytes.extracting(range)) }
             case .trailers: try self.readTrailers(bytes, &consumed)
             case .complete: return
             }
         }
     }
 
-    private func take(
-        _ bytes: RawSpan, _ consumed: inout Int, _ left: Int, _ keeps: Bool, _ body: inout [UInt8]
-    ) -> Int {
-        let taken = min(left, bytes.byteCount - consumed)
-        if keeps { body.append(bytes.extracting(consumed..<(consumed + taken))) }
-        consumed += taken
-        return taken
-    }
-
-    /// chunk = chunk-size [ chunk-ext ] CRLF chunk-data CRLF
-    private mutating func readFraming(_ byte: UInt8) throws(Violation) {
-        switch self.state {
-        case .size(let size, let digits):
-            if let digit = byte.hexadecimalValue {
-                // Fifteen digits cannot overflow; more are no size that anyone sends.
-                guard digits < 15 else { throw .malformedChunk }
-                self.state = .size(size << 4 | Int(digit), digits: digits + 1)
-                return
-            }
-            guard digits > 0 else { throw .malformedChunk }
-            guard size <= self.limit - self.count else { throw .tooLong(limit: self.limit) }
-            self.pendingSize = size
-            try self.endSize(byte)
-        case .extensionStart:
-            // No line end: another server could read the size differently.
-            guard byte != 0x0D else { throw .malformedChunk }
-            try self.endSize(byte)
-        case .extensions: try self.readExtension(byte)
-        case .sizeLineFeed(let size):
-            guard byte == 0x0A else { throw .malformedChunk }
-            self.count += size
-            self.state = size == 0 ? .trailers : .data(left: size)
-        case .dataCarriageReturn:
-            guard byte == 0x0D else { throw .malformedChunk }
-            self.state = .dataLineFeed
-        case .dataLineFeed:
-            guard byte == 0x0A else { throw .malformedChunk }
-            self.state = .size(0, digits: 0)
-        case .fixed, .data, .trailers, .complete: break
+    /// - Returns: the bytes that are content.
+    private mutating func readChunk(
+        _ bytes: RawSpan, _ consumed: inout Int, _ reader: ChunkReader
+    ) throws(Violation) -> Range<Int>? {
+        var reader = reader
+        let step: ChunkReader.Step
+        do throws(ChunkViolation) {
+            step = try reader.next(bytes, from: consumed)
+        } catch {
+            throw error == .contentTooLong ? .tooLong(limit: self.limit) : .malformedChunk
         }
-    }
-
-    private mutating func endSize(_ byte: UInt8) throws(Violation) {
-        switch byte {
-        case 0x0D: self.state = .sizeLineFeed(self.pendingSize)
-        case UInt8(ascii: ";"): self.state = .extensions
-        case _ where byte.isBlank:
-            try self.countExtensionByte()
-            self.state = .extensionStart
-        default: throw .malformedChunk
+        self.state = .chunks(reader)
+        switch step {
+        case .more: consumed = bytes.byteCount
+        case .trailers(let start): (consumed, self.state) = (start, .trailers)
+        case .content(let range):
+            consumed = range.upperBound
+            return range
         }
-    }
-
-    private mutating func readExtension(_ byte: UInt8) throws(Violation) {
-        if byte == 0x0D { return self.state = .sizeLineFeed(self.pendingSize) }
-        guard !byte.isControl else { throw .malformedChunk }
-        try self.countExtensionByte()
-    }
-
-    private mutating func countExtensionByte() throws(Violation) {
-        self.extensionBytes += 1
-        guard self.extensionBytes <= Self.extensionLimit else { throw .malformedChunk }
+        return nil
     }
 
     /// Trailer fields are read to their end and dropped.

@@ -242,27 +242,26 @@ extension HTTPConnection {
     private func send(_ count: Int, _ exchange: Exchange) {
         self.recordActivity()
         let isChunked = exchange.plan.framing == .chunked
-        if isChunked { self.sendText("\(String(count, radix: 16))\r\n") }
+        if isChunked { self.sendFraming(ChunkReader.header(count)) }
         exchange.body?.withPiece(count) { piece in
             _ = count < Self.largePiece ? self.transport.write(piece) : self.transport.writeThrough(piece)
         }
         self.requestBytes += Int64(count)
-        if isChunked { self.sendText("\r\n") }
+        if isChunked { self.sendFraming(Array("\r\n".utf8)) }
         self.unsentPiece = (count, self.transport.writtenBytes)
         // The last byte and the end of the body are one step, so that no response can arrive between them.
         if exchange.body?.isExhausted ?? true { self.endBody(exchange) }
         self.transport.awaitProgress()
     }
 
-    private func sendText(_ text: String) {
-        let bytes = Array(text.utf8)
+    private func sendFraming(_ bytes: [UInt8]) {
         bytes.withRawSpan { _ = self.transport.write($0) }
         self.requestBytes += Int64(bytes.count)
     }
 
     private func endBody(_ exchange: Exchange) {
         exchange.progress.bodyEnded()
-        if exchange.plan.framing == .chunked { self.sendText("0\r\n\r\n") }
+        if exchange.plan.framing == .chunked { self.sendFraming(Array("0\r\n\r\n".utf8)) }
         exchange.metrics.requestBodyBytes = self.requestBytes
     }
 

@@ -65,7 +65,8 @@ package enum ResponseViolation: Error, Sendable, Hashable {
     init(_ violation: ChunkViolation) {
         self =
             switch violation {
-            case .chunk: .chunk
+            // Content has no limit here.
+            case .chunk, .contentTooLong: .chunk
             case .bareLineBreak: .bareLineBreak
             case .framingWithoutContent: .framingWithoutContent
             }

@@ -59,8 +59,8 @@ public struct ClientHandshake: Equatable, Sendable {
     public func rendered(nonce: [UInt8]) -> [UInt8] {
         let own = self.fields.filter { $0.isWellFormed && !ReservedFields.inRequest($0.name) }
         let host = own.first { $0.name.matchesIgnoringCase("Host") }
-        var head = HeadWriter(method: "GET", target: Self.encoded(self.target))
-        head.add(host ?? HTTPField("Host", Self.encoded(self.authority)))
+        var head = HeadWriter(method: "GET", target: PercentCoding.encoded(self.target, allowing: \.isVisibleASCII))
+        head.add(host ?? HTTPField("Host", PercentCoding.encoded(self.authority, allowing: \.isVisibleASCII)))
         head.add("Upgrade", "websocket")
         head.add("Connection", "Upgrade")
         head.add("Sec-WebSocket-Version", "13")
@@ -75,15 +75,6 @@ public struct ClientHandshake: Equatable, Sendable {
         }
         for field in own where !field.name.matchesIgnoringCase("Host") { head.add(field) }
         return head.finished()
-    }
-
-    private static func encoded(_ text: String) -> String {
-        if text.utf8.allSatisfy(\.isVisibleASCII) { return text }
-        let digits = Array("0123456789ABCDEF".utf8)
-        let bytes = text.utf8.flatMap { byte -> [UInt8] in
-            byte.isVisibleASCII ? [byte] : [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-        }
-        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// Checks the server's response (RFC 6455 §4.1).
