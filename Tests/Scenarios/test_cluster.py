@@ -10,6 +10,7 @@ import urllib.request
 import pytest
 import websockets
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from support import deadlines
 from support.redis import Redis
 
 CONFIGURATION = """
@@ -25,13 +26,15 @@ routes:
 rooms:
   user-header: X-User
   command-rate: 1000000
+  # Tests do not read from all of their clients all the time.
+  ping-interval: 1h
   max-connections-per-user: 2
   policies:
     - {name: kept, pattern: "kept:*", publish: everyone, history-size: 1000, history-time: 1h, recovery: stream, presence: true, join-leave: true}
     - {name: members, pattern: "members:*", history-size: 10, recovery: stream, presence: true}
     - {name: open, pattern: "*", publish: everyone}
 """
-DEADLINE = 60
+DEADLINE = deadlines.seconds(60)
 
 
 @pytest.fixture
@@ -73,7 +76,8 @@ class Client:
     async def __aenter__(self):
         headers = {"X-User": self.user} if self.user else {}
         uri = f"ws://127.0.0.1:{self.node.port()}/connection/websocket"
-        self.socket = await websockets.connect(uri, additional_headers=headers)
+        self.socket = await websockets.connect(
+            uri, additional_headers=headers, open_timeout=DEADLINE, ping_interval=None)
         await self.command("connect", {})
         return self
 
@@ -133,6 +137,21 @@ async def published(client, channel, data):
         return "publish" in await client.publish(channel, data)
 
     await eventually(accepted)
+
+
+async def answered(client, method, request):
+    """The result of a command, as soon as Redis is back."""
+    result = None
+
+    async def succeeded():
+        nonlocal result
+        reply = await client.command(method, request)
+        assert "error" not in reply or reply["error"]["code"] == 100, reply
+        result = reply.get(method)
+        return result is not None
+
+    await eventually(succeeded)
+    return result
 
 
 async def eventually(condition):

@@ -92,6 +92,8 @@ package final class GatewayCluster: Sendable {
         /// Whether Redis may lack bans and mutes that this node knows, or this node some that Redis keeps.
         var mustSynchronize = true
         var isSynchronizing = false
+        /// Redis was reached while a synchronization was in progress.
+        var wasReached = false
         var task: Task<Void, Never>?
     }
 
@@ -241,7 +243,9 @@ package final class GatewayCluster: Sendable {
     }
 
     private func synchronizeSoon() {
-        self.state.withLock { $0.mustSynchronize = true }
+        self.state.withLock { state in
+            (state.mustSynchronize, state.wasReached) = (true, true)
+        }
         Task { await self.synchronizeRestrictions() }
     }
 
@@ -249,15 +253,23 @@ package final class GatewayCluster: Sendable {
     private func synchronizeRestrictions() async {
         let begins = self.state.withLock { state in
             guard state.mustSynchronize, !state.isSynchronizing else { return false }
-            (state.mustSynchronize, state.isSynchronizing) = (false, true)
+            (state.mustSynchronize, state.isSynchronizing, state.wasReached) = (false, true, false)
             return true
         }
         guard begins else { return }
-        let isComplete = await self.restrictions.synchronize(with: self.bus)
-        self.state.withLock { state in
-            state.isSynchronizing = false
-            if !isComplete { state.mustSynchronize = true }
-        }
+        var repeats: Bool
+        repeat {
+            let isComplete = await self.restrictions.synchronize(with: self.bus)
+            repeats = self.state.withLock { state in
+                if state.wasReached {
+                    (state.mustSynchronize, state.wasReached) = (false, false)
+                    return true
+                }
+                state.isSynchronizing = false
+                if !isComplete { state.mustSynchronize = true }
+                return false
+            }
+        } while repeats
     }
 
     /// Gets the bans and mutes that this node does not know from another one.

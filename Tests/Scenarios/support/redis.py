@@ -6,7 +6,7 @@ import subprocess
 from support.deadlines import Lines
 from support.programs import free_port, run
 
-DEADLINE = 20
+DEADLINE = 60
 
 
 class Redis:
@@ -30,7 +30,12 @@ class Redis:
             ["redis-server", "--unixsocket", str(self.path), "--dir", str(self.directory), "--save", "", *port,
              *(str(option) for option in self.options)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         self.output = Lines(self.process.stdout)
-        self.output.wait_for(lambda line: "ready to accept connections" in line.lower(), "a server that is ready", DEADLINE)
+        try:
+            self.output.wait_for(
+                lambda line: "ready to accept connections" in line.lower(), "a server that is ready", DEADLINE)
+        except AssertionError:
+            self.kill()
+            raise
 
     def command(self, *words):
         done = run("redis-cli", "-s", self.path, "--raw", *words, within=DEADLINE, check=True)

@@ -12,6 +12,7 @@ class RedisProxy:
         self.path, self.redis = directory / "proxy.sock", redis
         # Seconds that bytes wait before they are passed on, and how many are then passed on together.
         self.latency, self.piece = 0, 1 << 16
+        self.delayed = ["up", "down"]
         # Bytes that were passed on in each direction.
         self.passed = {"up": 0, "down": 0}
         self._cut_at = None
@@ -50,7 +51,8 @@ class RedisProxy:
     def _pass(self, direction, source, target):
         with contextlib.suppress(OSError):
             while data := source.recv(self.piece):
-                time.sleep(self.latency)
+                if direction in self.delayed:
+                    time.sleep(self.latency)
                 with self._lock:
                     is_last = self._cut_at and self._cut_at[0] == direction and (
                         self._cut_at[1] <= self.passed[direction] + len(data))
