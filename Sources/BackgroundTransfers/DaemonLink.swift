@@ -44,7 +44,7 @@ package final class DaemonLink: @unchecked Sendable {  // `machine` is used on t
     package func attach(
         within timeout: Duration, _ handler: @escaping @Sendable (Event) -> Void
     ) -> DaemonLinkFailure? {
-        let answer = BlockingAnswer<DaemonLinkFailure?>()
+        let answer = BlockingResult<DaemonLinkFailure?>()
         self.loop.execute { self.machine.open(within: timeout, handler) { answer.give($0) } }
         return answer.wait(timeout + .seconds(1)) ?? .unreachable("it did not answer in time")
     }
@@ -62,7 +62,7 @@ package final class DaemonLink: @unchecked Sendable {  // `machine` is used on t
 
     /// As `perform`, for a session of another program.
     package func steer(
-        _ verb: SteeringVerb, _ task: Int, of session: String
+        _ verb: ControlVerb, _ task: Int, of session: String
     ) -> Result<RequestOutcome, DaemonLinkFailure> {
         self.perform { .steer(number: $0, session: session, task: task, verb) }
     }
@@ -70,7 +70,7 @@ package final class DaemonLink: @unchecked Sendable {  // `machine` is used on t
     private func perform(
         _ message: @escaping @Sendable (Int) -> ClientMessage
     ) -> Result<RequestOutcome, DaemonLinkFailure> {
-        let answer = BlockingAnswer<Result<RequestOutcome, DaemonLinkFailure>>()
+        let answer = BlockingResult<Result<RequestOutcome, DaemonLinkFailure>>()
         guard !self.loop.isCurrent else {
             self.machine.perform(message) { _ in }
             return .success(.done)
@@ -111,7 +111,7 @@ package enum DaemonLinkFailure: Error, Hashable, Sendable {
 }
 
 /// A value that one thread waits for.
-private final class BlockingAnswer<Value: Sendable>: Sendable {
+private final class BlockingResult<Value: Sendable>: Sendable {
     private let value = Mutex<Value?>(nil)
     private let semaphore = DispatchSemaphore(value: 0)
 

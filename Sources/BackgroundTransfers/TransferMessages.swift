@@ -17,7 +17,7 @@ package enum ClientMessage: Codable, Hashable, Sendable {
     /// Answered by `DaemonMessage.reply` with the same number, once the journal has it. Repeating it changes nothing.
     case request(number: Int, SessionRequest)
     /// As `request`, of an observer: for a session of another program.
-    case steer(number: Int, session: String, task: Int, SteeringVerb)
+    case steer(number: Int, session: String, task: Int, ControlVerb)
 }
 
 /// Takes a session: no other program gets it until the connection ends.
@@ -60,7 +60,7 @@ package enum SessionRequest: Codable, Hashable, Sendable {
     case acknowledge(sequence: Int)
 }
 
-package enum SteeringVerb: String, Codable, Hashable, Sendable {
+package enum ControlVerb: String, Codable, Hashable, Sendable {
     case resume
     case suspend
     case cancel

@@ -42,9 +42,9 @@ struct UTF8ValidatorTests {
     func wellFormedTextIsAcceptedInEverySplitInTwo(_ text: String) {
         let bytes = Array(text.utf8)
         for cut in 0...bytes.count {
-            let verdict = Self.firstFault(in: bytes, pieces: [0..<cut, cut..<bytes.count])
-            #expect(verdict.fault == nil)
-            #expect(verdict.isComplete)
+            let result = Self.firstFault(in: bytes, pieces: [0..<cut, cut..<bytes.count])
+            #expect(result.fault == nil)
+            #expect(result.isComplete)
         }
     }
 

@@ -4,7 +4,7 @@ import Testing
 @Suite("STARTTLS")
 struct StartTLSDialogueTests {
     /// Runs the dialogue with a server's replies, in one piece after each request or byte by byte.
-    private func course(_ mode: String, _ said: [String], byteByByte: Bool) throws -> (
+    private func transcript(_ mode: String, _ said: [String], byteByByte: Bool) throws -> (
         sent: [String], StartTLSDialogue.Action
     ) {
         var dialogue = StartTLSDialogue(try #require(StartTLSMode(mode)))
@@ -67,8 +67,8 @@ struct StartTLSDialogueTests {
 
     @Test(arguments: agreements, [false, true])
     func dialogueEndsInTLSWhenTheServerAgrees(_ vector: Vector, byteByByte: Bool) throws {
-        let course = try self.course(vector.mode, vector.said, byteByByte: byteByByte)
-        #expect(course.sent == vector.sent && course.1 == .secure)
+        let transcript = try self.transcript(vector.mode, vector.said, byteByByte: byteByByte)
+        #expect(transcript.sent == vector.sent && transcript.1 == .secure)
     }
 
     @Test(arguments: [
@@ -82,7 +82,7 @@ struct StartTLSDialogueTests {
         ("line:TLS:YES", ["NO\r\n"], "NO"),
     ])
     func dialogueEndsWhenTheServerRefuses(_ mode: String, _ said: [String], _ answer: String) throws {
-        #expect(try self.course(mode, said, byteByByte: false).1 == .refused(answer))
+        #expect(try self.transcript(mode, said, byteByByte: false).1 == .refused(answer))
     }
 
     @Test(arguments: [
@@ -90,7 +90,7 @@ struct StartTLSDialogueTests {
         ("imap", ["* OK x\r\n", "s1 OK go\r\n* x"]), ("smtp", ["SSH-2.0-x\r\n"]),
     ])
     func invalidReplyOrBytesAfterTheConsentFailTheDialogue(_ mode: String, _ said: [String]) throws {
-        guard case .invalid = try self.course(mode, said, byteByByte: false).1 else {
+        guard case .invalid = try self.transcript(mode, said, byteByByte: false).1 else {
             Issue.record("it went on")
             return
         }

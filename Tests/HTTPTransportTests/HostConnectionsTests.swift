@@ -20,9 +20,9 @@ struct HostConnectionsTests {
         }
     }
 
-    private typealias Ledger = HostConnections<Connection, Shared, String>
+    private typealias Connections = HostConnections<Connection, Shared, String>
 
-    private func name(_ placement: Ledger.Placement) -> String {
+    private func name(_ placement: Connections.Placement) -> String {
         switch placement {
         case .use: "use"
         case .join(let connection): connection.join()
@@ -34,99 +34,99 @@ struct HostConnectionsTests {
     }
 
     @Test func requestsBeyondTheLimitWait() {
-        var ledger = Ledger(limit: 2)
-        #expect((0..<3).map { _ in self.name(ledger.acquire(needsFresh: false)) } == ["open", "open", "wait"])
-        ledger.openingFailed()
-        #expect(self.name(ledger.acquire(needsFresh: false)) == "open")
+        var connections = Connections(limit: 2)
+        #expect((0..<3).map { _ in self.name(connections.acquire(needsFresh: false)) } == ["open", "open", "wait"])
+        connections.openingFailed()
+        #expect(self.name(connections.acquire(needsFresh: false)) == "open")
     }
 
     /// A connection that carries one exchange already: its request went as early data.
     @Test func pendingHandshakeIsWaitedFor() {
-        var ledger = Ledger(limit: 3, sharing: .unknown)
-        _ = ledger.acquire(needsFresh: false)
+        var connections = Connections(limit: 3, sharing: .unknown)
+        _ = connections.acquire(needsFresh: false)
         let shared = Shared()
         (shared.streams, shared.isStarting) = (1, true)
-        ledger.opened(shared)
-        #expect(self.name(ledger.acquire(needsFresh: false)) == "wait" && ledger.occupied == 1)
-        #expect(self.name(ledger.acquire(needsFresh: true)) == "open")
+        connections.opened(shared)
+        #expect(self.name(connections.acquire(needsFresh: false)) == "wait" && connections.occupied == 1)
+        #expect(self.name(connections.acquire(needsFresh: true)) == "open")
         shared.isStarting = false
-        #expect(self.name(ledger.acquire(needsFresh: false)) == "join")
+        #expect(self.name(connections.acquire(needsFresh: false)) == "join")
     }
 
     /// It may take long: the timeout of the task stands still.
     @Test func openingOfASuspendedTaskIsNotWaitedFor() {
-        var ledger = Ledger(limit: 2, sharing: .unknown)
-        _ = ledger.acquire(needsFresh: false)
-        #expect(self.name(ledger.acquire(needsFresh: false)) == "wait")
-        ledger.openingHeld(true)
-        #expect(self.name(ledger.acquire(needsFresh: false)) == "open")
-        #expect(self.name(ledger.acquire(needsFresh: false)) == "wait")
-        ledger.openingHeld(false)
-        ledger.openingCancelled()
-        ledger.openingCancelled()
-        #expect(ledger.isEmpty && ledger.opening == 0)
+        var connections = Connections(limit: 2, sharing: .unknown)
+        _ = connections.acquire(needsFresh: false)
+        #expect(self.name(connections.acquire(needsFresh: false)) == "wait")
+        connections.openingHeld(true)
+        #expect(self.name(connections.acquire(needsFresh: false)) == "open")
+        #expect(self.name(connections.acquire(needsFresh: false)) == "wait")
+        connections.openingHeld(false)
+        connections.openingCancelled()
+        connections.openingCancelled()
+        #expect(connections.isEmpty && connections.opening == 0)
     }
 
     @Test func mostRecentlyUsedConnectionIsTaken() {
-        var ledger = Ledger(limit: 2)
-        _ = ledger.acquire(needsFresh: false)
-        _ = ledger.acquire(needsFresh: false)
+        var connections = Connections(limit: 2)
+        _ = connections.acquire(needsFresh: false)
+        _ = connections.acquire(needsFresh: false)
         let (first, second) = (Connection(), Connection())
-        ledger.freed(first)
-        ledger.freed(second)
-        guard case .use(let used) = ledger.acquire(needsFresh: false) else { return #expect(Bool(false)) }
+        connections.freed(first)
+        connections.freed(second)
+        guard case .use(let used) = connections.acquire(needsFresh: false) else { return #expect(Bool(false)) }
         #expect(used === second)
     }
 
     @Test func freshConnectionReplacesAnIdleOne() {
-        var ledger = Ledger(limit: 1)
-        _ = ledger.acquire(needsFresh: false)
-        #expect(self.name(ledger.acquire(needsFresh: true)) == "wait")
+        var connections = Connections(limit: 1)
+        _ = connections.acquire(needsFresh: false)
+        #expect(self.name(connections.acquire(needsFresh: true)) == "wait")
         let old = Connection()
-        ledger.freed(old)
-        guard case .replace(let replaced) = ledger.acquire(needsFresh: true) else { return #expect(Bool(false)) }
+        connections.freed(old)
+        guard case .replace(let replaced) = connections.acquire(needsFresh: true) else { return #expect(Bool(false)) }
         #expect(replaced === old)
-        #expect(ledger.occupied == 1)
-        #expect(ledger.idle.isEmpty)
+        #expect(connections.occupied == 1)
+        #expect(connections.idle.isEmpty)
     }
 
     @Test func waitingExchangesAreServedByPriorityThenArrival() {
-        var ledger = Ledger(limit: 1)
-        _ = ledger.acquire(needsFresh: false)
+        var connections = Connections(limit: 1)
+        _ = connections.acquire(needsFresh: false)
         for (number, priority) in [(1, 0.5), (2, 0.25), (3, 0.75), (4, 0.5)] as [(UInt64, Float)] {
-            ledger.waitQueue.add("\(number)", number: number, priority: priority, needsFresh: false)
+            connections.waitQueue.add("\(number)", number: number, priority: priority, needsFresh: false)
         }
-        ledger.waitQueue.add("5", number: 0, priority: 0.5, needsFresh: true, inFront: true)
-        ledger.waitQueue.remove(4)
-        #expect(ledger.next() == nil)
+        connections.waitQueue.add("5", number: 0, priority: 0.5, needsFresh: true, inFront: true)
+        connections.waitQueue.remove(4)
+        #expect(connections.next() == nil)
         var served: [String] = []
         let connection = Connection()
-        ledger.freed(connection)
-        while let (who, placement) = ledger.next() {
+        connections.freed(connection)
+        while let (who, placement) = connections.next() {
             served.append("\(who) \(self.name(placement))")
-            ledger.freed(Connection())
+            connections.freed(Connection())
         }
         #expect(served == ["3 use", "5 replace", "1 use", "2 use"])
     }
 
     @Test func closedConnectionIsRemovedOnce() {
-        var ledger = Ledger(limit: 1)
-        _ = ledger.acquire(needsFresh: false)
+        var connections = Connections(limit: 1)
+        _ = connections.acquire(needsFresh: false)
         let connection = Connection()
-        ledger.freed(connection)
-        ledger.closed(connection)
-        #expect(ledger.isEmpty)
+        connections.freed(connection)
+        connections.closed(connection)
+        #expect(connections.isEmpty)
     }
 
     /// Every event in any order: never more connections than the limit, and no exchange waits below it.
     @Test(arguments: 1...20)
     func numberOfConnectionsNeverExceedsItsLimit(_ seed: UInt64) {
         var chance = SeededGenerator(seed: seed)
-        var ledger = Ledger(limit: 3)
+        var connections = Connections(limit: 3)
         var busy: [Connection] = []
         var opening = 0
         var number: UInt64 = 0
-        func take(_ placement: Ledger.Placement) {
+        func take(_ placement: Connections.Placement) {
             switch placement {
             case .use(let connection): busy.append(connection)
             case .open, .replace: opening += 1
@@ -137,25 +137,29 @@ struct HostConnectionsTests {
             switch UInt64.random(in: 0..<5, using: &chance) {
             case 0:
                 let fresh = Bool.random(using: &chance)
-                let placement = ledger.acquire(needsFresh: fresh)
+                let placement = connections.acquire(needsFresh: fresh)
                 number += 1
-                if case .wait = placement { ledger.waitQueue.add("", number: number, priority: 0.5, needsFresh: fresh) }
+                if case .wait = placement {
+                    connections.waitQueue.add("", number: number, priority: 0.5, needsFresh: fresh)
+                }
                 take(placement)
             case 1 where opening > 0:
                 opening -= 1
-                ledger.opened()
+                connections.opened()
                 busy.append(Connection())
             case 2 where opening > 0:
                 opening -= 1
-                ledger.openingFailed()
-            case 3 where !busy.isEmpty: ledger.freed(busy.removeFirst())
-            case 4 where !busy.isEmpty: ledger.closed(busy.removeLast())
+                connections.openingFailed()
+            case 3 where !busy.isEmpty: connections.freed(busy.removeFirst())
+            case 4 where !busy.isEmpty: connections.closed(busy.removeLast())
             default: break
             }
-            while let (_, placement) = ledger.next() { take(placement) }
-            #expect(ledger.occupied == busy.count + opening && ledger.opening == opening, "seed \(seed), step \(step)")
-            #expect(ledger.occupied + ledger.idle.count <= 3, "seed \(seed), step \(step)")
-            #expect(ledger.waitQueue.isEmpty || ledger.occupied == 3, "seed \(seed), step \(step)")
+            while let (_, placement) = connections.next() { take(placement) }
+            #expect(
+                connections.occupied == busy.count + opening && connections.opening == opening,
+                "seed \(seed), step \(step)")
+            #expect(connections.occupied + connections.idle.count <= 3, "seed \(seed), step \(step)")
+            #expect(connections.waitQueue.isEmpty || connections.occupied == 3, "seed \(seed), step \(step)")
         }
     }
 
@@ -164,53 +168,53 @@ struct HostConnectionsTests {
     /// All exchanges but the first wait for a connection that they may be able to share.
     @Test(arguments: [ConnectionSharing.unknown, .multiplexed])
     func exchangesWaitForAConnectionTheyMightShare(_ sharing: ConnectionSharing) {
-        var ledger = Ledger(limit: 6, sharing: sharing)
-        #expect((0..<2).map { _ in self.name(ledger.acquire(needsFresh: false)) } == ["open", "wait"])
-        #expect(self.name(ledger.acquire(needsFresh: true)) == "open")
+        var connections = Connections(limit: 6, sharing: sharing)
+        #expect((0..<2).map { _ in self.name(connections.acquire(needsFresh: false)) } == ["open", "wait"])
+        #expect(self.name(connections.acquire(needsFresh: true)) == "open")
     }
 
     @Test func exchangesJoinASharedConnectionUpToItsLimit() {
-        var ledger = Ledger(limit: 2, sharing: .unknown)
-        _ = ledger.acquire(needsFresh: false)
+        var connections = Connections(limit: 2, sharing: .unknown)
+        _ = connections.acquire(needsFresh: false)
         let connection = Shared()
-        ledger.opened(connection)
-        #expect(ledger.sharing == .multiplexed && ledger.occupied == 1 && ledger.opening == 0)
-        let placements = (0..<4).map { _ in self.name(ledger.acquire(needsFresh: false)) }
+        connections.opened(connection)
+        #expect(connections.sharing == .multiplexed && connections.occupied == 1 && connections.opening == 0)
+        let placements = (0..<4).map { _ in self.name(connections.acquire(needsFresh: false)) }
         #expect(placements == ["join", "join", "open", "wait"])
-        ledger.opened(Shared())
-        #expect(self.name(ledger.acquire(needsFresh: false)) == "join" && ledger.occupied == 2)
-        ledger.closed(connection)
-        ledger.closed(connection)
-        #expect(ledger.occupied == 1 && !ledger.isEmpty)
+        connections.opened(Shared())
+        #expect(self.name(connections.acquire(needsFresh: false)) == "join" && connections.occupied == 2)
+        connections.closed(connection)
+        connections.closed(connection)
+        #expect(connections.occupied == 1 && !connections.isEmpty)
     }
 
     @Test func exclusiveConnectionLetsTheOthersOpenTheirs() {
-        var ledger = Ledger(limit: 3, sharing: .unknown)
-        _ = ledger.acquire(needsFresh: false)
-        ledger.opened()
-        #expect(ledger.sharing == .exclusive)
-        #expect((0..<3).map { _ in self.name(ledger.acquire(needsFresh: false)) } == ["open", "open", "wait"])
+        var connections = Connections(limit: 3, sharing: .unknown)
+        _ = connections.acquire(needsFresh: false)
+        connections.opened()
+        #expect(connections.sharing == .exclusive)
+        #expect((0..<3).map { _ in self.name(connections.acquire(needsFresh: false)) } == ["open", "open", "wait"])
     }
 
     /// Otherwise many exchanges with an unreachable server would fail one after the other.
     @Test func failureToOpenLetsTheOthersOpenTheirs() {
-        var ledger = Ledger(limit: 3, sharing: .unknown)
-        _ = ledger.acquire(needsFresh: false)
-        ledger.openingCancelled()
-        #expect((0..<2).map { _ in self.name(ledger.acquire(needsFresh: false)) } == ["open", "wait"])
-        ledger.openingFailed()
-        #expect((0..<2).map { _ in self.name(ledger.acquire(needsFresh: false)) } == ["open", "open"])
+        var connections = Connections(limit: 3, sharing: .unknown)
+        _ = connections.acquire(needsFresh: false)
+        connections.openingCancelled()
+        #expect((0..<2).map { _ in self.name(connections.acquire(needsFresh: false)) } == ["open", "wait"])
+        connections.openingFailed()
+        #expect((0..<2).map { _ in self.name(connections.acquire(needsFresh: false)) } == ["open", "open"])
     }
 
     @Test func freshConnectionReplacesASharedOneThatIsIdle() {
-        var ledger = Ledger(limit: 1, sharing: .multiplexed)
-        _ = ledger.acquire(needsFresh: false)
+        var connections = Connections(limit: 1, sharing: .multiplexed)
+        _ = connections.acquire(needsFresh: false)
         let connection = Shared()
-        ledger.opened(connection)
+        connections.opened(connection)
         connection.streams = 1
-        #expect(self.name(ledger.acquire(needsFresh: true)) == "wait")
+        #expect(self.name(connections.acquire(needsFresh: true)) == "wait")
         connection.streams = 0
-        #expect(self.name(ledger.acquire(needsFresh: true)) == "replace shared")
-        #expect(ledger.occupied == 1 && ledger.opening == 1 && ledger.shared.isEmpty)
+        #expect(self.name(connections.acquire(needsFresh: true)) == "replace shared")
+        #expect(connections.occupied == 1 && connections.opening == 1 && connections.shared.isEmpty)
     }
 }

@@ -16,21 +16,21 @@ struct RevocationTests {
 
     @Test func certificateThatNoListNamesIsAccepted() throws {
         let other = try self.intermediate.issue("other.test")
-        #expect(try self.verdict(.peer(lists: [self.list(self.intermediate, [other])])) == nil)
+        #expect(try self.result(.peer(lists: [self.list(self.intermediate, [other])])) == nil)
     }
 
     @Test func revokedCertificateIsRefused() throws {
-        #expect(try self.verdict(.peer(lists: [self.list(self.intermediate, [self.leaf])])) == 23)
+        #expect(try self.result(.peer(lists: [self.list(self.intermediate, [self.leaf])])) == 23)
     }
 
     @Test func certificateWithoutItsIssuersListIsRefused() throws {
-        #expect(try self.verdict(.peer(lists: [self.list(self.root, [])])) == 3)
+        #expect(try self.result(.peer(lists: [self.list(self.root, [])])) == 3)
     }
 
     @Test func intermediatesAreCheckedOnlyIfRequested() throws {
         let lists = [try self.list(self.root, [self.intermediate.certificate]), try self.list(self.intermediate, [])]
-        #expect(try self.verdict(.peer(lists: lists)) == nil)
-        #expect(try self.verdict(.wholeChain(lists: lists)) == 23)
+        #expect(try self.result(.peer(lists: lists)) == nil)
+        #expect(try self.result(.wholeChain(lists: lists)) == 23)
     }
 
     private func list(_ authority: TestCertificateAuthority, _ revoked: [TestCertificate]) throws -> CertificateSource {
@@ -38,16 +38,16 @@ struct RevocationTests {
     }
 
     /// The code of the refusal; `nil` after a successful handshake.
-    private func verdict(_ revocation: RevocationChecking) throws -> Int32? {
+    private func result(_ revocation: RevocationChecking) throws -> Int32? {
         var client = TLSConfiguration.client()
         client.trust = .only([Fixture.source(self.root)])
         client.revocation = revocation
         let pair = try SecurePair(client, Fixture.server([self.leaf]))
         pair.run()
-        guard case .verification(let verdict) = pair.client.failure?.kind else {
+        guard case .verification(let result) = pair.client.failure?.kind else {
             #expect(pair.client.metadata != nil)
             return nil
         }
-        return verdict.code
+        return result.code
     }
 }

@@ -129,11 +129,11 @@ struct VerificationTests {
 
     private func expectRefusal(_ pair: SecurePair, code: Int32, alert: String) throws {
         let failure = try #require(pair.client.failure)
-        guard case .verification(let verdict) = failure.kind else {
+        guard case .verification(let result) = failure.kind else {
             Issue.record("failed as \(failure.kind)")
             return
         }
-        #expect(verdict.code == code, "\(verdict)")
+        #expect(result.code == code, "\(result)")
         #expect(failure.alert?.name == alert)
         #expect(failure.alert?.origin == .ours)
         #expect(pair.client.metadata == nil)

@@ -20,7 +20,7 @@ final class BusCore {
     }
 
     /// A call that its caller may withdraw.
-    final class Withdrawal {
+    final class CallCancellation {
         fileprivate var number: UInt64?
         fileprivate var isWithdrawn = false
     }
@@ -208,7 +208,7 @@ final class BusCore {
     // MARK: Calls
 
     func call(
-        _ node: String, _ message: [UInt8], timeout: Duration, _ withdrawal: Withdrawal,
+        _ node: String, _ message: [UInt8], timeout: Duration, _ withdrawal: CallCancellation,
         _ completion: @escaping Completion<[UInt8]>
     ) {
         guard !withdrawal.isWithdrawn else { return completion(.failure(.timeout(node: node))) }
@@ -230,7 +230,7 @@ final class BusCore {
     }
 
     /// The caller does not wait any more.
-    func withdraw(_ withdrawal: Withdrawal) {
+    func withdraw(_ withdrawal: CallCancellation) {
         withdrawal.isWithdrawn = true
         if let number = withdrawal.number { self.endWaiting(number) }
     }

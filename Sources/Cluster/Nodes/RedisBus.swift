@@ -111,7 +111,7 @@ package final class RedisBus: ClusterBus {
 
     package func call(_ node: String, _ message: [UInt8], timeout: Duration) async throws(ClusterError) -> [UInt8] {
         guard message.count <= BusEnvelope.messageLimit else { throw .tooLarge(limit: BusEnvelope.messageLimit) }
-        let withdrawal = LoopIsolated(BusCore.Withdrawal(), on: self.core.loop)
+        let withdrawal = LoopIsolated(BusCore.CallCancellation(), on: self.core.loop)
         let result: Result<[UInt8], ClusterError> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 self.core.execute { core in

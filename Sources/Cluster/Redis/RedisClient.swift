@@ -69,9 +69,9 @@ package final class RedisClient {
     }
 
     @discardableResult
-    private func start(_ whereabouts: RedisNode.Whereabouts) -> RedisNode {
+    private func start(_ serverSource: RedisNode.ServerSource) -> RedisNode {
         let node = RedisNode(
-            whereabouts, credentials: self.address.credentials, database: self.address.database,
+            serverSource, credentials: self.address.credentials, database: self.address.database,
             scripts: self.scripts, self.context)
         self.servers = .one(node)
         node.owner = self

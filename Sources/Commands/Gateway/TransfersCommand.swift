@@ -76,7 +76,7 @@ struct TransfersCommand: ParsableCommand {
             throw self.fail(failure.text, ExitStatus.unavailable)
         }
         if let session, let task {
-            let verb: SteeringVerb = self.suspend ? .suspend : self.resume ? .resume : .cancel
+            let verb: ControlVerb = self.suspend ? .suspend : self.resume ? .resume : .cancel
             return try self.check(link.steer(verb, task, of: session))
         }
         let loss: String

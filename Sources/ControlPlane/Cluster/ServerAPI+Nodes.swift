@@ -8,7 +8,7 @@ import WireText
 extension ServerAPI {
     /// Performs a method, also on the other nodes where it concerns their clients.
     func perform(_ method: Method, _ request: ServerAPIRequest, _ call: ControlCall) async -> Answer {
-        guard let cluster = self.cluster, call.forwardedBy == nil, let spread = Spread(method) else {
+        guard let cluster = self.cluster, call.forwardedBy == nil, let spread = FanOut(method) else {
             return await self.perform(method, request)
         }
         var forwarded = NodeRequest(.post, ServerAPIResource.prefix + method.rawValue, by: call.caller)
@@ -40,7 +40,7 @@ extension ServerAPI {
     }
 
     /// How the answers of several nodes become one.
-    private enum Spread {
+    private enum FanOut {
         /// All must succeed.
         case act
         case channels, info

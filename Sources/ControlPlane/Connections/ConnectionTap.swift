@@ -32,7 +32,7 @@ final class TapSession: Sendable {
         let sequence = Sequence()
         self.tap = LoopIsolated(
             TaskTap(
-                pieceLimit: pieceLimit, sampling: sampling, hasRoom: { queue.hasRoom },
+                pieceLimit: pieceLimit, sampling: sampling, hasCapacity: { queue.hasCapacity },
                 take: { queue.enqueue(sequence.stamp($0)) },
                 skipped: { count in
                     sequence.skip(count)
@@ -81,7 +81,7 @@ final class TapQueue: Sendable {
     private let room = Atomic<Bool>(true)
     private let skipped = Atomic<Int>(0)
 
-    var hasRoom: Bool {
+    var hasCapacity: Bool {
         self.room.load(ordering: .relaxed)
     }
 

@@ -13,14 +13,14 @@ package final class GatewayShared: Sendable {
     /// Receives events; `nil` without a control plane.
     package let eventLog: EventLog?
     /// Returns freed memory to the system; `nil` in simulations.
-    let memory: MemoryReturn?
+    let memory: MemoryTrimmer?
     private let admission: Mutex<Admission>
 
     package init(
         log: TunnelLog, hub: RoomHub, admission: Admission, closedLimit: Int = 0, keepsHandshakes: Bool = false,
         eventLog: EventLog? = nil, returnsMemory: Bool = false
     ) {
-        self.memory = returnsMemory ? MemoryReturn() : nil
+        self.memory = returnsMemory ? MemoryTrimmer() : nil
         self.log = log
         self.hub = hub
         self.admission = Mutex(admission)

@@ -44,7 +44,7 @@ package final class LoopGateway {
         self.loop.slowWorkObserver = { log.slowWork($0) }
         guard self.shared.eventLog != nil else { return }
         LoopTaskMetrics.shared(on: self.loop).keepsRoundTrips = true
-        AddedLatency.shared(on: self.loop).isEnabled = true
+        RelayLatency.shared(on: self.loop).isEnabled = true
     }
 
     // MARK: Listeners
@@ -167,7 +167,7 @@ package final class LoopGateway {
     }
 
     private func armMemoryTimer() {
-        self.loop.arm(self.memoryTimer, after: MemoryReturn.interval, target: self)
+        self.loop.arm(self.memoryTimer, after: MemoryTrimmer.interval, target: self)
     }
 
     /// Replaces a connection's owner: an accepted connection that became a tunnel.

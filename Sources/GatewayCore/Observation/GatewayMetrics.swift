@@ -150,7 +150,7 @@ package struct TrafficMetrics: Equatable, Sendable {
 
 /// Time that relayed bytes stay in the process: from their read until the kernel has taken the last one on the other
 /// side. Sampled. On its loop.
-package final class AddedLatency {
+package final class RelayLatency {
     /// One read in this many is sampled on each side of a tunnel, beginning with the first.
     package static let interval: UInt8 = 64
     /// Number of reads measured at once. Beyond that the oldest counts as it is: a peer that accepts nothing is
@@ -172,8 +172,8 @@ package final class AddedLatency {
 
     package init() {}
 
-    package static func shared(on loop: Loop) -> AddedLatency {
-        loop.local(AddedLatency.self) { AddedLatency() }
+    package static func shared(on loop: Loop) -> RelayLatency {
+        loop.local(RelayLatency.self) { RelayLatency() }
     }
 
     package func forwarded(_ readAt: MonotonicInstant, at now: MonotonicInstant) {
@@ -245,7 +245,7 @@ extension LoopGateway {
         let taskMetrics = LoopTaskMetrics.shared(on: self.loop)
         metrics.messageSizes.add(taskMetrics.messageSizes)
         metrics.roundTrips.add(taskMetrics.roundTrips)
-        metrics.addedLatencies.add(AddedLatency.shared(on: self.loop).distribution)
+        metrics.addedLatencies.add(RelayLatency.shared(on: self.loop).distribution)
         return metrics
     }
 

@@ -173,7 +173,7 @@ final class RedisBroker: RoomBroker {
         case .loaded:
             self.distribute(loops, feed.shared)
             self.opened(feed)
-        case .wentBack: self.beginAnew(feed, position ?? snapshot.position)
+        case .wentBack: self.startNewEpoch(feed, position ?? snapshot.position)
         case .needsAll: self.load(feed, isWhole: true)
         }
     }
@@ -353,9 +353,9 @@ extension RedisBroker {
     }
 
     /// Redis has forgotten publications that it acknowledged: their offsets must not be used again in this epoch.
-    private func beginAnew(_ feed: Feed, _ position: StreamPosition) {
+    private func startNewEpoch(_ feed: Feed, _ position: StreamPosition) {
         feed.isLoading = true
-        self.history.beginAnew(feed.keys, position) { [weak self] hasBegun in
+        self.history.startNewEpoch(feed.keys, position) { [weak self] hasBegun in
             guard let self, self.feeds[feed.shared.name] === feed else { return }
             feed.isLoading = false
             if hasBegun { self.load(feed) } else { feed.mustLoad = true }

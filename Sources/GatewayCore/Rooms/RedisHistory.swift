@@ -240,9 +240,9 @@ final class RedisHistory {
     }
 
     /// Begins another epoch, unless Redis has the publication at this position.
-    func beginAnew(_ keys: RoomKeys, _ position: StreamPosition, _ complete: @escaping (Bool) -> Void) {
+    func startNewEpoch(_ keys: RoomKeys, _ position: StreamPosition, _ complete: @escaping (Bool) -> Void) {
         let arguments: [RedisArgument] = [.text(position.epoch), .text("\(position.offset)"), self.newEpoch()]
-        self.client.perform(RoomScripts.beginAnew, keys: [keys.meta], arguments: arguments) { result in
+        self.client.perform(RoomScripts.startNewEpoch, keys: [keys.meta], arguments: arguments) { result in
             if case .success = result { complete(true) } else { complete(false) }
         }
     }

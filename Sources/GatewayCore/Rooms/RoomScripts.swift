@@ -42,7 +42,7 @@ struct RoomKeys {
 
 /// Scripts: each is one atomic step in Redis.
 package enum RoomScripts {
-    package static let all = [publish, read, beginAnew, remove, enter, leave, list, register]
+    package static let all = [publish, read, startNewEpoch, remove, enter, leave, list, register]
 
     /// Memory of an entry besides its data, in bytes, as `RoomHistory` counts it.
     package static let entryOverhead = 256
@@ -236,7 +236,7 @@ package enum RoomScripts {
     /// go on.
     ///
     /// Keys: meta. Arguments: epoch, offset that was acknowledged in it, epoch to begin.
-    package static let beginAnew = RedisScript(
+    package static let startNewEpoch = RedisScript(
         """
         local meta = redis.call('HMGET', KEYS[1], 'e', 'o')
         local offset = meta[2] or '0'

@@ -316,15 +316,15 @@ extension TunnelEnd {
     /// - Returns: time of the current read if it is sampled.
     private func readBegins() -> MonotonicInstant? {
         self.reads &+= 1
-        guard self.reads % AddedLatency.interval == 1 else { return nil }
+        guard self.reads % RelayLatency.interval == 1 else { return nil }
         let loop = self.endpoint.loop
-        return AddedLatency.shared(on: loop).isEnabled ? loop.system.now() : nil
+        return RelayLatency.shared(on: loop).isEnabled ? loop.system.now() : nil
     }
 
     /// Bytes read at `readAt` were written to the other side.
     private func forwarded(_ readAt: MonotonicInstant, to other: TunnelEnd) {
         let loop = self.endpoint.loop
-        let latency = AddedLatency.shared(on: loop)
+        let latency = RelayLatency.shared(on: loop)
         let queued = other.endpoint.queuedBytes
         guard queued > 0 else { return latency.forwarded(readAt, at: loop.system.now()) }
         latency.startWaiting(other, readAt, until: other.task.sentBytes &+ UInt64(queued), at: loop.system.now())
@@ -335,12 +335,12 @@ extension TunnelEnd {
     private func checkSent() {
         let loop = self.endpoint.loop
         let sent = self.endpoint.queuedBytes == 0 ? .max : self.task.sentBytes
-        self.isMeasuringLatency = AddedLatency.shared(on: loop).progressed(self, sent: sent, at: loop.system.now())
+        self.isMeasuringLatency = RelayLatency.shared(on: loop).progressed(self, sent: sent, at: loop.system.now())
     }
 
     private func stopMeasuring() {
         guard self.isMeasuringLatency else { return }
         self.isMeasuringLatency = false
-        AddedLatency.shared(on: self.endpoint.loop).forget(self)
+        RelayLatency.shared(on: self.endpoint.loop).forget(self)
     }
 }

@@ -471,7 +471,7 @@ extension HTTPConnection {
         guard case .busy(let current) = self.phase, self.exchangesServed > 0, self.servesHTTP11,
             self.transportEnd == nil, current.mayBePipelined, self.generation == self.pool.generation
         else { return false }
-        return self.pipeline?.hasRoom ?? true
+        return self.pipeline?.hasCapacity ?? true
     }
 
     /// Writes the request of `exchange` behind the others.

@@ -23,7 +23,7 @@ final class RequestPipeline {
     var wasWritten: Bool { self.isBroken || !self.isEmpty }
 
     /// Whether one more request can be written.
-    var hasRoom: Bool { !self.isBroken && self.exchanges.count + 1 < Self.depth }
+    var hasCapacity: Bool { !self.isBroken && self.exchanges.count + 1 < Self.depth }
 
     func append(_ exchange: Exchange) { self.exchanges.append(exchange) }
 

@@ -7,7 +7,7 @@ package final class TaskTap {
     /// One message of so many is copied; of a stream, one piece.
     private let sampling: Int
     /// Whether a piece can be taken; otherwise it is counted as skipped.
-    private let hasRoom: () -> Bool
+    private let hasCapacity: () -> Bool
     private let take: (TapPiece) -> Void
     private let skipped: (Int) -> Void
     private var seen = 0
@@ -15,18 +15,18 @@ package final class TaskTap {
     private var takesSent = false
 
     package init(
-        pieceLimit: Int, sampling: Int, hasRoom: @escaping () -> Bool, take: @escaping (TapPiece) -> Void,
+        pieceLimit: Int, sampling: Int, hasCapacity: @escaping () -> Bool, take: @escaping (TapPiece) -> Void,
         skipped: @escaping (Int) -> Void
     ) {
         self.pieceLimit = pieceLimit
         self.sampling = max(1, sampling)
-        self.hasRoom = hasRoom
+        self.hasCapacity = hasCapacity
         self.take = take
         self.skipped = skipped
     }
 
     /// Nothing that passes now would be copied.
-    var isFull: Bool { !self.hasRoom() }
+    var isFull: Bool { !self.hasCapacity() }
 
     /// Counts a piece that was spliced past the process.
     func skipPiece() {
@@ -41,7 +41,7 @@ package final class TaskTap {
             if endsMessage { self.skipped(1) }
             return
         }
-        guard self.hasRoom() else {
+        guard self.hasCapacity() else {
             self.skipped(1)
             // The rest of a message without its beginning would mean nothing.
             if way == .received { self.takesReceived = false } else { self.takesSent = false }

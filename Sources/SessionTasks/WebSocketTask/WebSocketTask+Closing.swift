@@ -159,7 +159,7 @@ extension WebSocketTask {
 
     /// Processes an end of the connection. It is deferred while a receiver handles a message that came before, so that
     /// the message can still be answered: whether both came in one segment must make no difference.
-    func endCame(_ end: DeferredEnd) {
+    func endReceived(_ end: DeferredEnd) {
         guard self.relay == nil, let queues = self.queuesIfMade, queues.inbox.isBehind, self.machine.deferEnd() else {
             return self.act(on: end)
         }

@@ -42,8 +42,8 @@ extension WebSocketTask {
                 self.pongReceived(payload)
             case .close(let code, let reason):
                 self.record.countMoreFramesReceived()
-                self.endCame(.close(code, reason: reason))
-            case .violation(let violation): self.endCame(.violation(violation))
+                self.endReceived(.close(code, reason: reason))
+            case .violation(let violation): self.endReceived(.violation(violation))
             }
         }
         return used

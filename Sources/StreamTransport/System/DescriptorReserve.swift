@@ -27,7 +27,7 @@ package final class DescriptorReserve: Sendable {
     package var budget: DescriptorBudget { DescriptorBudget(limit: self.currentLimit()) }
 
     /// Whether a descriptor for a connection or a file may be opened. Looks closer only where there was no room before.
-    package var hasRoom: Bool {
+    package var hasCapacity: Bool {
         !self.reached.load(ordering: .relaxed) || self.isAvailable()
     }
 

@@ -8,7 +8,7 @@ extension LinuxSystem {
     private static let notifiedGroups: UInt32 = 0x1 | 0x10 | 0x40 | 0x80 | 0x100 | 0x400 | 0x4_0000
 
     package func openPathNotifications() -> Result<Descriptor, SystemError> {
-        guard self.reserve.hasRoom else { return .failure(.processDescriptorsExhausted) }
+        guard self.reserve.hasCapacity else { return .failure(.processDescriptorsExhausted) }
         let opened = sluice_route_socket(Self.notifiedGroups)
         return opened >= 0 ? .success(Descriptor(opened)) : .failure(.last)
     }

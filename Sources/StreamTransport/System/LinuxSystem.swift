@@ -170,7 +170,7 @@ extension LinuxSystem {
     }
 
     package func accept(_ listener: Descriptor) -> Result<AcceptedSocket, SystemError> {
-        guard self.reserve.hasRoom else { return .failure(.processDescriptorsExhausted) }
+        guard self.reserve.hasCapacity else { return .failure(.processDescriptorsExhausted) }
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         let accepted = unsafe sluice_accept(listener.number, &storage, &length)
@@ -190,7 +190,7 @@ extension LinuxSystem {
     package var hasDescriptors: Bool { self.reserve.isAvailable() }
 
     package func connect(_ address: SocketAddress, _ options: ConnectOptions) -> Result<Descriptor, SystemError> {
-        guard self.reserve.hasRoom else { return .failure(.processDescriptorsExhausted) }
+        guard self.reserve.hasCapacity else { return .failure(.processDescriptorsExhausted) }
         let opened = Self.socket(for: address, options)
         guard opened >= 0 else { return .failure(self.refused(.last)) }
         guard self.reserve.admits(opened) else {

@@ -26,7 +26,7 @@ package final class OpenFolder {
     package init(
         _ path: String, resolution: Resolution = .kernel, reserve: DescriptorReserve = .process
     ) throws(SystemError) {
-        guard reserve.hasRoom else { throw .processDescriptorsExhausted }
+        guard reserve.hasCapacity else { throw .processDescriptorsExhausted }
         self.number = try Self.admitted(unsafe sluice_open_folder(path), by: reserve)
         self.resolution = resolution
         self.reserve = reserve
@@ -41,7 +41,7 @@ package final class OpenFolder {
     /// - Throws: `leadsOut` for a name that leads out of the folder, itself or by a link; `tooManyLinks` also for a link
     ///   that is not followed; `EMFILE` also where only the process's reserve of descriptors is left.
     package func open(_ name: String) throws(SystemError) -> OpenFile {
-        guard self.reserve.hasRoom else { throw .processDescriptorsExhausted }
+        guard self.reserve.hasCapacity else { throw .processDescriptorsExhausted }
         // A name of the C library ends at its first zero byte.
         guard !name.utf8.contains(0), !name.hasPrefix("/") else { throw .leadsOut }
         return try OpenFile(adopting: Self.admitted(self.openBeneath(name.isEmpty ? "." : name), by: self.reserve))

@@ -10,7 +10,7 @@ import Synchronization
 package final class DownloadFile: Sendable {
     package enum Notice: Sendable {
         /// `append` returned `false`, and the queue has space again.
-        case hasRoom
+        case hasCapacity
         /// Writing has failed. Sent once.
         case failed(DownloadFileFailure)
     }
@@ -104,14 +104,14 @@ package final class DownloadFile: Sendable {
     private func write() {
         var block: [UInt8] = []
         while true {
-            let (offset, hasRoom) = self.state.withLock { state -> (Int64, (@Sendable (Notice) -> Void)?) in
+            let (offset, hasCapacity) = self.state.withLock { state -> (Int64, (@Sendable (Notice) -> Void)?) in
                 state.queue.exchange(&block)
                 // At half the limit, so that the writer is not resumed for every block.
                 guard state.isFull, state.queue.count <= Self.queueLimit / 2 else { return (state.length, nil) }
                 state.isFull = false
                 return (state.length, state.observer)
             }
-            hasRoom?(.hasRoom)
+            hasCapacity?(.hasCapacity)
             if block.isEmpty {
                 if self.finishIfIdle() { return }
             } else if let failure = self.write(&block, at: offset) {

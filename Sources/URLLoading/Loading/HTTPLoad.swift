@@ -570,12 +570,12 @@ extension HTTPLoad: ExchangeConsumer {
 
     func connectionReady(_ connection: ConnectionMetadata) {
         self.upload?.requestBegins(for: self.loader)
-        self.countBodyAnew()
+        self.restartBodyCount()
         if self.core.networkSettings.concernConnections { self.connected(connection) }
     }
 
     /// A request that is sent again, as after a challenge, sends its body from the beginning.
-    private func countBodyAnew() {
+    private func restartBodyCount() {
         // A part of an upload begins at its offset.
         if case .appending = self.upload?.machine.phase { return }
         guard case .source(_, let length) = self.attempt?.body else { return }

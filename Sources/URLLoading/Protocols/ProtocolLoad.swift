@@ -225,7 +225,7 @@ extension ProtocolLoad: URLProtocolClient {
 
     func urlProtocol(_ protocol: URLProtocol, didLoad data: Data) {
         let (backlog, count, patience) = (self.backlog, data.count, self.producerTimeout)
-        let mayWait = patience > 0 && !backlog.hasRoom(for: count)
+        let mayWait = patience > 0 && !backlog.hasCapacity(for: count)
         let isAccepted =
             mayWait
             ? self.turns.suspending { backlog.add(count, patience: patience) }
@@ -310,25 +310,25 @@ package final class ProtocolBacklog: @unchecked Sendable {  // Its vars are guar
         self.condition.withLock {
             var seen = self.queuedBytes
             var deadline = Date(timeIntervalSinceNow: timeout)
-            while timeout > 0, !self.hasRoom(for: count, within: Self.limit), !self.isEnded {
+            while timeout > 0, !self.hasCapacity(for: count, within: Self.limit), !self.isEnded {
                 if !self.condition.wait(until: deadline), self.queuedBytes >= seen { break }
                 if self.queuedBytes < seen { deadline = Date(timeIntervalSinceNow: timeout) }
                 seen = self.queuedBytes
             }
             // After the end bytes are dropped, which is no error.
             guard !self.isEnded else { return true }
-            guard self.hasRoom(for: count, within: Self.hardLimit) else { return false }
+            guard self.hasCapacity(for: count, within: Self.hardLimit) else { return false }
             self.queuedBytes += count
             return true
         }
     }
 
     /// Whether `add` would not block now.
-    package func hasRoom(for count: Int) -> Bool {
-        self.condition.withLock { self.hasRoom(for: count, within: Self.limit) || self.isEnded }
+    package func hasCapacity(for count: Int) -> Bool {
+        self.condition.withLock { self.hasCapacity(for: count, within: Self.limit) || self.isEnded }
     }
 
-    private func hasRoom(for count: Int, within limit: Int) -> Bool {
+    private func hasCapacity(for count: Int, within limit: Int) -> Bool {
         self.queuedBytes == 0 || self.queuedBytes <= limit - min(count, limit)
     }
 

@@ -48,7 +48,7 @@ final class DownloadSink: Sendable {
 
     private func handle(_ notice: DownloadFile.Notice, _ loader: TaskLoader) {
         switch notice {
-        case .hasRoom:
+        case .hasCapacity:
             let credit = self.state.withLock { state in
                 defer { state.pendingCredit = 0 }
                 return state.pendingCredit

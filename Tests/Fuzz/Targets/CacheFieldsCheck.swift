@@ -18,7 +18,7 @@ enum CacheFieldsCheck {
     }
 
     private static func check(_ status: Int, _ request: HTTPFields, _ response: HTTPFields) throws(InvariantViolation) {
-        let verdict = Storability.evaluate(method: .get, requestFields: request, status: status, fields: response)
+        let result = Storability.evaluate(method: .get, requestFields: request, status: status, fields: response)
         let later = self.now.advanced(by: 100)
         let entry = CacheEntry(
             status: status, fields: response, requestFields: request, requestTime: self.now, responseTime: later)
@@ -31,7 +31,7 @@ enum CacheFieldsCheck {
             .useProtocolCachePolicy, .returnCacheDataElseLoad, .returnCacheDataDontLoad, .reloadRevalidatingCacheData,
         ] {
             let decision = CacheDecision.decide(policy, method: .get, fields: request, entry: entry, now: later)
-            if case .useStored = decision, policy == .useProtocolCachePolicy, verdict == .storable {
+            if case .useStored = decision, policy == .useProtocolCachePolicy, result == .storable {
                 try InvariantViolation.expect(!CacheControl(request).noCache, "used though the request forbade it")
             }
             if policy == .reloadRevalidatingCacheData {

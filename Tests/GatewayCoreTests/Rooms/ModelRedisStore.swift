@@ -108,7 +108,7 @@ struct ModelRedisStore {
         switch digest {
         case RoomScripts.publish.digest: return self.publish(keys, arguments, now)
         case RoomScripts.read.digest: return Outcome(reply: self.read(keys, arguments, now))
-        case RoomScripts.beginAnew.digest: return Outcome(reply: self.beginAnew(keys, arguments))
+        case RoomScripts.startNewEpoch.digest: return Outcome(reply: self.startNewEpoch(keys, arguments))
         case RoomScripts.remove.digest: return self.remove(keys, arguments)
         case RoomScripts.enter.digest: return self.enter(keys, arguments, now)
         case RoomScripts.leave.digest:
@@ -159,7 +159,7 @@ struct ModelRedisStore {
         var (epoch, offset) = ("", 0)
         if Self.number(arguments[2]) > 0 {
             self.begin(keys, epoch: arguments[1], run: arguments[9], isComplete: arguments[10] == "1")
-            _ = self.beginAnew(keys, [arguments[11], arguments[12], arguments[1]])
+            _ = self.startNewEpoch(keys, [arguments[11], arguments[12], arguments[1]])
             (epoch, offset) = self.append(arguments[0], keys, newEpoch: arguments[1])
             self.trim(keys[1], count: Self.number(arguments[2]))
             self.streams[keys[1]]?.expiry = now + Self.number(arguments[4])
@@ -242,7 +242,7 @@ struct ModelRedisStore {
         return (entries, false)
     }
 
-    private mutating func beginAnew(_ keys: [String], _ arguments: [String]) -> ModelReply {
+    private mutating func startNewEpoch(_ keys: [String], _ arguments: [String]) -> ModelReply {
         guard let meta = self.metas[keys[0]], meta.epoch == arguments[0], meta.offset < Self.number(arguments[1]) else {
             return .integer(0)
         }

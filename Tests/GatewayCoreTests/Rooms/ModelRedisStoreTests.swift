@@ -116,7 +116,7 @@ struct ModelRedisStoreTests {
                     arguments: [self.pick(["0", "1", "2", "5"]), "removed", room, "PUBLISH"])
             }
             return Call(
-                script: RoomScripts.beginAnew, keys: ["\(room):meta"],
+                script: RoomScripts.startNewEpoch, keys: ["\(room):meta"],
                 arguments: [self.pick(self.epochs), self.pick(["0", "3", "50"]), self.newEpoch()])
         }
 

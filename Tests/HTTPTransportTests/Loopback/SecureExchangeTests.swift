@@ -40,11 +40,11 @@ struct SecureExchangeTests {
         let server = try await RawServer([[.request, .send(Self.ok)]], tls: SecureFixture.server())
         let root = try SecureFixture.otherRoot()
         let diary = await self.pool.perform(server.secureOrder(try SecureFixture.client { $0.trust = .only([root]) }))
-        guard case .securing(let failure)? = diary.failure, case .verification(let verdict) = failure.kind else {
+        guard case .securing(let failure)? = diary.failure, case .verification(let result) = failure.kind else {
             Issue.record("\(String(describing: diary.end))")
             return
         }
-        #expect(!verdict.isValid)
+        #expect(!result.isValid)
         #expect(server.received == [""])
         #expect(diary.metrics?.timings.secureStart != nil)
         #expect(diary.metrics?.timings.secureEnd == nil)

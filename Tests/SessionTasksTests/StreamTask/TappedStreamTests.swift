@@ -16,7 +16,7 @@ struct TappedStreamTests {
 
         func tap() -> TaskTap {
             TaskTap(
-                pieceLimit: 1 << 20, sampling: 1, hasRoom: { self.room > 0 },
+                pieceLimit: 1 << 20, sampling: 1, hasCapacity: { self.room > 0 },
                 take: {
                     self.room -= 1
                     self.bytes += $0.bytes

@@ -36,17 +36,17 @@ struct SecureLoadingTests {
     enum CertificateFault: String, CaseIterable { case expired, future, otherName, selfSigned, purpose }
 
     @Test(arguments: CertificateFault.allCases)
-    func certificateErrorHasItsCode(_ flaw: CertificateFault) async throws {
+    func certificateErrorHasItsCode(_ problem: CertificateFault) async throws {
         let authority = try Certificates.authority()
         var profile = TestCertificateProfile("localhost", names: ["localhost"], addresses: ["127.0.0.1"])
-        switch flaw {
+        switch problem {
         case .expired: (profile.validFrom, profile.validUntil) = (-7200, -3600)
         case .future: (profile.validFrom, profile.validUntil) = (3600, 7200)
         case .otherName: (profile.names, profile.addresses) = (["other.test"], [])
         case .purpose: profile.usage = "clientAuth"
         case .selfSigned: break
         }
-        let certificate = flaw == .selfSigned ? try TestCertificate(profile) : try authority.issue(profile)
+        let certificate = problem == .selfSigned ? try TestCertificate(profile) : try authority.issue(profile)
         let server = try await WebServer(tls: Certificates.server(certificate), ["/": .text("hello")])
         let session = URLSession.test()
         let code = try #require(try await session.load(server.url()).code)

@@ -6,7 +6,7 @@ import StreamTransport
 package typealias RedisCompletion = (Result<RedisValue, RedisClientError>) -> Void
 
 /// A server's address.
-enum RedisPlace: Hashable, CustomStringConvertible {
+enum RedisServerAddress: Hashable, CustomStringConvertible {
     case endpoint(RedisEndpoint)
     case unixSocket(path: String)
 
@@ -24,7 +24,7 @@ final class RedisContext {
     let settings: RedisClientSettings
     let usesTLS: Bool
     let counters: RedisCounters
-    let later: LaterCalls
+    let later: DeferredCalls
     var generator: any RandomNumberGenerator
 
     init(
@@ -35,20 +35,20 @@ final class RedisContext {
         self.settings = settings
         self.usesTLS = usesTLS
         self.counters = counters
-        self.later = LaterCalls(on: loop)
+        self.later = DeferredCalls(on: loop)
         self.generator = generator
     }
 
     /// - Returns: `nil` where TLS is demanded and there are no settings for it.
-    func target(_ place: RedisPlace) -> OpeningTarget? {
+    func target(_ address: RedisServerAddress) -> OpeningTarget? {
         var target: OpeningTarget
-        switch place {
+        switch address {
         case .unixSocket(let path): target = OpeningTarget(.address(.unix(path: path)))
         case .endpoint(let endpoint):
             target = OpeningTarget(.host(endpoint.host, port: UInt16(clamping: endpoint.port)))
         }
         target.connectTimeout = self.settings.connectTimeout
-        guard self.usesTLS, case .endpoint(let endpoint) = place else { return target }
+        guard self.usesTLS, case .endpoint(let endpoint) = address else { return target }
         guard let context = self.settings.secure else { return nil }
         var secure = SecureSettings(context: context, serverName: self.settings.serverName ?? endpoint.host)
         secure.timeout = self.settings.connectTimeout
@@ -72,7 +72,7 @@ final class RedisContext {
 }
 
 /// Calls that must not be made within the call that caused them: made in the next turn, in their order.
-final class LaterCalls {
+final class DeferredCalls {
     private let loop: Loop
     private var calls: Deque<() -> Void> = []
 
@@ -86,7 +86,7 @@ final class LaterCalls {
     }
 }
 
-extension LaterCalls: TurnEndTarget {
+extension DeferredCalls: TurnEndTarget {
     func turnEnded() {
         // Calls added meanwhile are for the next turn.
         for _ in 0..<self.calls.count where !self.loop.budgetIsSpent {

@@ -20,7 +20,7 @@ protocol RedisLinkOwner: AnyObject {
 /// Confined to its loop. Its time stops while messages are paused: nothing is read then, so nothing can be late.
 final class RedisLink {
     /// Requirements on the server.
-    struct Demands {
+    struct Requirements {
         /// Messages and replies on one connection.
         var isRESP3 = true
         var isPrimary = true
@@ -39,10 +39,10 @@ final class RedisLink {
     /// Bytes that the transport has not sent, above which it gets no more.
     private static let highWatermark = 256 << 10
 
-    let place: RedisPlace
+    let address: RedisServerAddress
     weak var owner: (any RedisLinkOwner)?
     private let context: RedisContext
-    private let demands: Demands
+    private let requirements: Requirements
     private var connection: RedisConnection
     private var entries: Deque<(id: RedisCommandID, entry: Entry)> = []
     private var opening: TransportOpening?
@@ -61,11 +61,12 @@ final class RedisLink {
     private var pausedTime = Duration.zero
 
     init(
-        to place: RedisPlace, credentials: RedisCredentials?, database: Int, demands: Demands, _ context: RedisContext
+        to address: RedisServerAddress, credentials: RedisCredentials?, database: Int, requirements: Requirements,
+        _ context: RedisContext
     ) {
-        self.place = place
+        self.address = address
         self.context = context
-        self.demands = demands
+        self.requirements = requirements
         self.connection = RedisConnection(settings: context.settings.connection(credentials, database: database))
     }
 
@@ -82,12 +83,12 @@ final class RedisLink {
     func open() {
         let settings = self.context.settings
         let timeout = settings.connectTimeout + settings.handshakeTimeout + settings.commandTimeout
-        for script in self.demands.scripts {
+        for script in self.requirements.scripts {
             guard let id = try? self.connection.submit(script.load, deadline: self.now + timeout) else { continue }
             self.unloadedScripts += 1
             self.entries.append((id, .script))
         }
-        guard let target = self.context.target(self.place) else {
+        guard let target = self.context.target(self.address) else {
             return self.context.later.add { self.finish(.noTLS) }
         }
         self.opening = TransportOpening(target, on: self.loop) { [weak self] in self?.opened($0) }
@@ -181,11 +182,11 @@ final class RedisLink {
     }
 
     private func handshakeCompleted(_ info: RedisServerInfo) {
-        if self.demands.isRESP3 {
+        if self.requirements.isRESP3 {
             if info.isRedis(before: Self.oldestVersion) { return self.end(.tooOld(version: info.version)) }
             if info.protocolVersion < 3 { return self.end(.noRESP3) }
         }
-        if self.demands.isPrimary, info.role == "replica" { return self.end(.isReplica) }
+        if self.requirements.isPrimary, info.role == "replica" { return self.end(.isReplica) }
         self.becomeReady()
     }
 
@@ -218,7 +219,7 @@ final class RedisLink {
             self.context.counters.replied(after: self.loop.now.nanoseconds - submitted.nanoseconds)
             if error != nil { self.context.counters.failed() }
             completion(error.map { .failure(.server($0)) } ?? .success(value))
-            if error?.code == .loading, self.demands.isPrimary { self.end(.isLoading) }
+            if error?.code == .loading, self.requirements.isPrimary { self.end(.isLoading) }
         case .subscription(let channels, let isSubscribed):
             self.owner?.link(self, changed: channels, isSubscribed: isSubscribed, refused: error)
         case .script:

@@ -23,7 +23,7 @@ enum RedisLinkFailure: Error, Equatable, CustomStringConvertible {
         switch self {
         case .transport(let failure): "\(failure)"
         case .connection(let failure): "\(failure)"
-        case .noTLS: "the URL of Redis demands TLS, but the client has no TLS settings"
+        case .noTLS: "the URL of Redis requires TLS, but the client has no TLS settings"
         case .noRESP3: "the server does not speak RESP3; version 7.0 of Redis or a later one is required"
         case .tooOld(let version):
             "the server is version \(version) of Redis; version 7.0 or a later one is required"

@@ -4,7 +4,7 @@ import StreamTransport
 /// Finds the server of a node before each connection.
 protocol RedisFinder: AnyObject {
     /// - Parameter completion: called once, in a later turn, unless `stop` is called first.
-    func find(_ completion: @escaping (Result<RedisPlace, RedisLinkFailure>) -> Void)
+    func find(_ completion: @escaping (Result<RedisServerAddress, RedisLinkFailure>) -> Void)
     func stop()
 }
 
@@ -26,17 +26,17 @@ protocol RedisNodeOwner: AnyObject {
 ///
 /// Confined to its loop.
 final class RedisNode {
-    enum Whereabouts {
-        case fixed(RedisPlace)
+    enum ServerSource {
+        case fixed(RedisServerAddress)
         case found(any RedisFinder)
     }
 
-    let whereabouts: Whereabouts
+    let serverSource: ServerSource
     weak var owner: (any RedisNodeOwner)?
     private let context: RedisContext
     private let credentials: RedisCredentials?
     private let database: Int
-    private let demands: RedisLink.Demands
+    private let requirements: RedisLink.Requirements
     private let kind: RedisSubscription
     private var reconnection = RedisReconnection()
     private var link: RedisLink?
@@ -47,13 +47,13 @@ final class RedisNode {
 
     /// - Parameter isSharded: whether the server is one of a cluster: it may be a replica, and channels have slots.
     init(
-        _ whereabouts: Whereabouts, credentials: RedisCredentials?, database: Int = 0, scripts: [RedisScript],
+        _ serverSource: ServerSource, credentials: RedisCredentials?, database: Int = 0, scripts: [RedisScript],
         isSharded: Bool = false, _ context: RedisContext
     ) {
-        self.whereabouts = whereabouts
+        self.serverSource = serverSource
         self.credentials = credentials
         self.database = database
-        self.demands = RedisLink.Demands(isPrimary: !isSharded, scripts: scripts)
+        self.requirements = RedisLink.Requirements(isPrimary: !isSharded, scripts: scripts)
         self.kind = isSharded ? .shard : .channel
         self.subscriptions = RedisSubscriptions(isSharded: isSharded)
         self.context = context
@@ -64,7 +64,7 @@ final class RedisNode {
 
     var isReady: Bool { self.link?.isReady ?? false }
     /// The server that the node is connected to, or connects to.
-    var place: RedisPlace? { self.link?.place }
+    var address: RedisServerAddress? { self.link?.address }
     /// Whether nothing is lost if the node is stopped.
     var isIdle: Bool { self.subscriptions.count == 0 && self.link?.isIdle ?? true }
 
@@ -77,7 +77,7 @@ final class RedisNode {
         self.owner = nil
         self.reconnection.stop()
         self.loop.disarm(self.timer)
-        if case .found(let finder) = self.whereabouts { finder.stop() }
+        if case .found(let finder) = self.serverSource { finder.stop() }
         self.link.take()?.close()
     }
 
@@ -106,7 +106,7 @@ final class RedisNode {
 
     /// Another server is the primary now.
     func serverChanged(to endpoint: RedisEndpoint) {
-        guard self.place != .endpoint(endpoint) else { return }
+        guard self.address != .endpoint(endpoint) else { return }
         if let link = self.link { return link.end(.primaryMoved(endpoint)) }
         self.perform(self.reconnection.serverChanged())
     }
@@ -123,21 +123,22 @@ final class RedisNode {
 
     private func connect() {
         self.loop.disarm(self.timer)
-        switch self.whereabouts {
-        case .fixed(let place): self.open(place)
+        switch self.serverSource {
+        case .fixed(let address): self.open(address)
         case .found(let finder):
             finder.find { [weak self] result in
                 switch result {
-                case .success(let place): self?.open(place)
+                case .success(let address): self?.open(address)
                 case .failure(let failure): self?.failed(failure)
                 }
             }
         }
     }
 
-    private func open(_ place: RedisPlace) {
+    private func open(_ address: RedisServerAddress) {
         let link = RedisLink(
-            to: place, credentials: self.credentials, database: self.database, demands: self.demands, self.context)
+            to: address, credentials: self.credentials, database: self.database, requirements: self.requirements,
+            self.context)
         self.link = link
         link.owner = self
         if self.isPaused { link.pause() }
@@ -150,9 +151,9 @@ final class RedisNode {
         self.perform(
             self.reconnection.connectionEnded(
                 failure.forReconnection, now: self.now, using: &self.context.generator))
-        let place = self.link.map { "\($0.place): " } ?? ""
+        let address = self.link.map { "\($0.address): " } ?? ""
         self.link = nil
-        self.owner?.nodeFailed(self, "\(place)\(failure)")
+        self.owner?.nodeFailed(self, "\(address)\(failure)")
     }
 
     // MARK: Subscriptions

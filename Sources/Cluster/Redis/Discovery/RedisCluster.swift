@@ -100,7 +100,7 @@ final class RedisCluster {
     func server(ofKey key: [UInt8]) -> RedisEndpoint? { self.map.node(ofKey: key) }
 
     private func endpoint(of node: RedisNode) -> RedisEndpoint? {
-        guard case .fixed(.endpoint(let endpoint)) = node.whereabouts else { return nil }
+        guard case .fixed(.endpoint(let endpoint)) = node.serverSource else { return nil }
         return endpoint
     }
 

@@ -13,9 +13,9 @@ final class SentinelFinder {
     private let credentials: RedisCredentials?
     private let context: RedisContext
     private var discovery: SentinelDiscovery
-    private var inquiry: RedisInquiry?
+    private var query: RedisQuery?
     private var asked: RedisEndpoint?
-    private var completion: ((Result<RedisPlace, RedisLinkFailure>) -> Void)?
+    private var completion: ((Result<RedisServerAddress, RedisLinkFailure>) -> Void)?
     /// The connection to the sentinel that is listened to.
     private var watch: RedisLink?
     private var reconnection = RedisReconnection()
@@ -39,9 +39,9 @@ final class SentinelFinder {
         case .ask(let sentinel, let command, let deadline):
             self.asked = sentinel
             // Sentinels have no password, or another one.
-            self.inquire(command, of: sentinel, credentials: nil, deadline: deadline)
+            self.ask(command, of: sentinel, credentials: nil, deadline: deadline)
         case .check(let primary, let command, let deadline):
-            self.inquire(command, of: primary, credentials: self.credentials, deadline: deadline)
+            self.ask(command, of: primary, credentials: self.credentials, deadline: deadline)
         case .found(let primary):
             if let asked = self.asked, let index = self.sentinels.firstIndex(of: asked) {
                 self.sentinels.insert(self.sentinels.remove(at: index), at: 0)
@@ -55,20 +55,20 @@ final class SentinelFinder {
         }
     }
 
-    private func inquire(
+    private func ask(
         _ command: RedisCommand, of endpoint: RedisEndpoint, credentials: RedisCredentials?, deadline: Duration
     ) {
-        let inquiry = RedisInquiry(
+        let query = RedisQuery(
             command, to: .endpoint(endpoint), credentials: credentials, timeout: deadline - self.now, self.context
         ) { [weak self] result in
             guard let self else { return }
-            self.inquiry = nil
+            self.query = nil
             switch result {
             case .success(let reply): self.perform(self.discovery.replied(reply, now: self.now))
             case .failure: self.perform(self.discovery.failed(now: self.now))
             }
         }
-        self.inquiry = inquiry
+        self.query = query
     }
 
     // MARK: Listening
@@ -81,9 +81,9 @@ final class SentinelFinder {
     }
 
     private func openWatch() {
-        let demands = RedisLink.Demands(isRESP3: false, isPrimary: false)
+        let requirements = RedisLink.Requirements(isRESP3: false, isPrimary: false)
         let link = RedisLink(
-            to: .endpoint(self.sentinels[0]), credentials: nil, database: 0, demands: demands, self.context)
+            to: .endpoint(self.sentinels[0]), credentials: nil, database: 0, requirements: requirements, self.context)
         self.watch = link
         link.owner = self
         link.open()
@@ -91,8 +91,8 @@ final class SentinelFinder {
 }
 
 extension SentinelFinder: RedisFinder {
-    func find(_ completion: @escaping (Result<RedisPlace, RedisLinkFailure>) -> Void) {
-        self.inquiry.take()?.cancel()
+    func find(_ completion: @escaping (Result<RedisServerAddress, RedisLinkFailure>) -> Void) {
+        self.query.take()?.cancel()
         self.completion = completion
         self.discovery = SentinelDiscovery(sentinels: self.sentinels, name: self.name)
         self.perform(self.discovery.start(now: self.now))
@@ -100,7 +100,7 @@ extension SentinelFinder: RedisFinder {
 
     func stop() {
         self.completion = nil
-        self.inquiry.take()?.cancel()
+        self.query.take()?.cancel()
         self.reconnection.stop()
         self.context.loop.disarm(self.timer)
         self.watch.take()?.close()

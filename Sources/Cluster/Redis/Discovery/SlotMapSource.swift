@@ -22,7 +22,7 @@ final class SlotMapSource {
     weak var owner: (any SlotMapSourceOwner)?
     private let credentials: RedisCredentials?
     private let context: RedisContext
-    private var inquiry: RedisInquiry?
+    private var query: RedisQuery?
     private var candidates: ArraySlice<RedisEndpoint> = []
     private var lastFailure = ""
     private let timer = LoopTimer()
@@ -37,7 +37,7 @@ final class SlotMapSource {
 
     /// Asks soon. Nothing changes while a round is running or due.
     func refresh() {
-        guard !self.isStopped, self.inquiry == nil, self.timer.deadline == nil else { return }
+        guard !self.isStopped, self.query == nil, self.timer.deadline == nil else { return }
         let now = self.context.loop.now
         let earliest = self.lastRound.map { $0.advanced(by: self.pause) } ?? now
         let wait = max(.zero, now.duration(to: earliest))
@@ -55,7 +55,7 @@ final class SlotMapSource {
 
     func stop() {
         self.isStopped = true
-        self.inquiry.take()?.cancel()
+        self.query.take()?.cancel()
         self.context.loop.disarm(self.timer)
     }
 
@@ -71,10 +71,10 @@ final class SlotMapSource {
 
     private func ask(_ node: RedisEndpoint, _ subcommand: String) {
         let command = RedisCommand("CLUSTER", .text(subcommand))
-        self.inquiry = RedisInquiry(
+        self.query = RedisQuery(
             command, to: .endpoint(node), credentials: self.credentials, timeout: Self.timeout, self.context
         ) { [weak self] result in
-            self?.inquiry = nil
+            self?.query = nil
             self?.answered(result, by: node, subcommand)
         }
     }

@@ -4,7 +4,7 @@ import StreamTransport
 import Testing
 
 @Suite("The time that a relay adds")
-struct AddedLatencyTests {
+struct RelayLatencyTests {
     private final class End {}
 
     private static func at(_ microseconds: Int64) -> MonotonicInstant {
@@ -12,14 +12,14 @@ struct AddedLatencyTests {
     }
 
     @Test func bytesThatLeaveAtOnceHaveNoLatency() {
-        let latency = AddedLatency()
+        let latency = RelayLatency()
         latency.forwarded(Self.at(0), at: Self.at(7))
         #expect(latency.distribution.count == 1)
         #expect(latency.distribution.sum == 7)
     }
 
     @Test func queuedBytesAreMeasuredWhenTheLastOneLeaves() {
-        let latency = AddedLatency()
+        let latency = RelayLatency()
         let (end, other) = (End(), End())
         latency.startWaiting(end, Self.at(0), until: 1000, at: Self.at(1))
         #expect(latency.progressed(end, sent: 999, at: Self.at(10)))
@@ -31,9 +31,9 @@ struct AddedLatencyTests {
     }
 
     @Test func latencyOfAPeerThatNeverReadsIsReportedAndBounded() {
-        let latency = AddedLatency()
+        let latency = RelayLatency()
         let end = End()
-        for number in 0..<AddedLatency.pendingLimit {
+        for number in 0..<RelayLatency.pendingLimit {
             latency.startWaiting(end, Self.at(Int64(number)), until: 1000, at: Self.at(Int64(number)))
         }
         #expect(latency.distribution.count == 0)
@@ -43,7 +43,7 @@ struct AddedLatencyTests {
     }
 
     @Test func bytesThatNeverLeftEndWithTheirTunnel() {
-        let latency = AddedLatency()
+        let latency = RelayLatency()
         let end = End()
         latency.startWaiting(end, Self.at(0), until: 1, at: Self.at(0))
         latency.forget(end)

@@ -4,7 +4,7 @@ import StreamTransport
 /// One command on a connection of its own, which ends with the reply.
 ///
 /// Confined to its loop.
-final class RedisInquiry {
+final class RedisQuery {
     typealias Completion = (Result<RedisValue, RedisLinkFailure>) -> Void
 
     private let link: RedisLink
@@ -14,11 +14,11 @@ final class RedisInquiry {
     ///   - timeout: for connecting and the reply together.
     ///   - completion: called once, in a later turn, unless `cancel` is called first. An error reply is a success.
     init(
-        _ command: RedisCommand, to place: RedisPlace, credentials: RedisCredentials?, timeout: Duration,
+        _ command: RedisCommand, to address: RedisServerAddress, credentials: RedisCredentials?, timeout: Duration,
         _ context: RedisContext, _ completion: @escaping Completion
     ) {
-        let demands = RedisLink.Demands(isRESP3: false, isPrimary: false)
-        self.link = RedisLink(to: place, credentials: credentials, database: 0, demands: demands, context)
+        let requirements = RedisLink.Requirements(isRESP3: false, isPrimary: false)
+        self.link = RedisLink(to: address, credentials: credentials, database: 0, requirements: requirements, context)
         self.completion = completion
         self.link.owner = self
         self.link.submit(command, timeout: timeout) { [weak self] result in
@@ -43,7 +43,7 @@ final class RedisInquiry {
     }
 }
 
-extension RedisInquiry: RedisLinkOwner {
+extension RedisQuery: RedisLinkOwner {
     func linkBecameReady(_ link: RedisLink) {}
     func link(_ link: RedisLink, pushed push: RedisPush) {}
     func link(_ link: RedisLink, changed channels: [[UInt8]], isSubscribed: Bool, refused: RedisServerError?) {}

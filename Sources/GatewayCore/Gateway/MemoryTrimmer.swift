@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// The C library keeps memory freed in the middle of its heaps. While a gateway has connections, and once after the
 /// last, a separate thread checks how much that is, at most every `interval`, and returns it if worthwhile.
-final class MemoryReturn: Sendable {
+final class MemoryTrimmer: Sendable {
     static let interval = Duration.seconds(10)
     /// Idle bytes that are not worth returning.
     private static let threshold = 16 << 20
