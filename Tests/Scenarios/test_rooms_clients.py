@@ -21,9 +21,28 @@ PRINTS = "<!DOCTYPE html><meta charset=utf-8><script>const heard = []; console.l
 EXPOSED = """
 <script src=/instant.js></script>
 <script>
+  const fetchOfTheBrowser = window.fetch;
   window.fetch = async () => new Response('{"csrf_token": "", "ws_token": "", "channels": []}');
   const instant = $instant.useInstant();
   const ready = instant.init('', `ws://${location.host}`).then(() => { window.Centrifuge = instant.getClient().constructor; });
+</script>
+"""
+
+# A client without a WebSocket, as the article says it.
+STREAM = """
+<script>
+  ready.then(() => {
+    window.fetch = fetchOfTheBrowser;
+    const path = `http://${location.host}/connection/uni_sse`;
+    window.client = new Centrifuge(
+      [{ transport: location.hash.slice(1), endpoint: path }],
+      { emulationEndpoint: path, minReconnectDelay: 10, maxReconnectDelay: 100 });
+    window.room = client.newSubscription('talk:lobby');
+    room.on('publication', ctx => console.log(ctx.data.text));
+    room.on('subscribed', ctx => console.log(`subscribed, recovered ${ctx.recovered}`));
+    room.subscribe();
+    client.connect();
+  });
 </script>
 """
 
@@ -56,6 +75,7 @@ def write(tmp_path, control, more):
         f"{PRINTS}{EXPOSED}<script>ready.then(() => document.body.append(Object.assign(document.createElement('script'), "
         "{ src: '/official.js' })));</script><body>")
     (folder / "own.html").write_text(f"{PRINTS}<script type=module>{own}</script>")
+    (folder / "stream.html").write_text(f"{PRINTS}{EXPOSED}{STREAM}")
     (folder / "events.html").write_text(f"{PRINTS}<script>{program('js', 'new EventSource(')}</script>")
     text = program("yaml", "rooms:").replace("127.0.0.1:8080", "127.0.0.1:0")
     pages = f"routes:\n  - name: pages\n    path: /{{path...}}\n    files: {folder}\n"
@@ -123,6 +143,32 @@ def test_event_source_that_is_cut_misses_nothing(serve, tmp_path):
                     await asyncio.to_thread(publish, missed)
                 await page.until(f"heard.includes('message {number + 2}')")
             assert await page.evaluate("heard") == [f"message {number}" for number in range(6)]
+
+    with launched(tmp_path) as debugger:
+        run(conversation(debugger))
+
+
+@pytest.mark.parametrize("transport", ["http_stream", "sse"])
+def test_official_client_without_a_websocket_recovers(serve, tmp_path, transport):
+    gateway = serve("http://127.0.0.1:0")
+    control = Control.of(gateway)
+
+    def cut():
+        for found in control.get("/v1/connections?route=events").expect(200)["items"]:
+            control.request("DELETE", f"/v1/connections/{found['id']}?abort=true")
+
+    async def conversation(debugger):
+        async with Browser(debugger) as browser:
+            page = await browser.open(f"http://127.0.0.1:{gateway.port()}/stream.html#{transport}")
+            await page.until("heard.includes('subscribed, recovered false')")
+            await page.evaluate("room.publish({ text: 'own' }).then(() => true)")
+            await page.until("heard.includes('own')")
+            await asyncio.to_thread(cut)
+            await asyncio.to_thread(
+                lambda: control.post("/v1/rooms/talk%3Alobby:publish", {"data": {"text": "missed"}}).expect(200))
+            await page.until("heard.includes('missed')")
+            assert await page.evaluate("heard.filter(text => text !== 'Tokens')") == [
+                "subscribed, recovered false", "own", "subscribed, recovered true", "missed"]
 
     with launched(tmp_path) as debugger:
         run(conversation(debugger))
