@@ -206,6 +206,35 @@ def test_data_in_a_subscription_token_comes_with_the_reply(serve):
             assert reply.get("data") == data
 
 
+def test_what_a_client_missed_follows_its_subscription_by_the_server(administered):
+    service, api = administered
+    for number in (1, 2, 3):
+        epoch = api.publish(cent.PublishRequest(channel="s:a", data=number)).epoch
+    with service.member(headers=[("X-User", "ada")]) as one:
+        api.subscribe(cent.SubscribeRequest(user="ada", channel="s:a", recover_since=cent.StreamPosition(offset=1, epoch=epoch)))
+        assert one.receive()["push"]["subscribe"]["offset"] == 1
+        assert [one.receive()["push"]["pub"]["data"] for _ in range(2)] == [2, 3]
+
+
+def test_renewed_token_that_names_other_rooms_ends_the_connection(serve):
+    service = serve({"pattern": "*"}, tokens=True)
+    with service.connect() as one:
+        assert list(one.command(connect={"token": token(channels=["a"])})["connect"]["subs"]) == ["a"]
+        one.send(json.dumps({"id": 9, "refresh": {"token": token(channels=["b"])}}))
+        # The client connects again, and is in the other room.
+        assert one.closed() == (3010, "insufficient state")
+
+
+def test_subscription_whose_token_has_expired_ends_alone(serve):
+    service = serve({"pattern": "*", "subscribe": "token"}, tokens=True, **{"refresh-delay": "1s"})
+    with service.connect() as one:
+        one.command(connect={"token": token()})
+        reply = one.command(subscribe={"channel": "a", "token": token(channel="a", exp=int(time.time()) + 5)})["subscribe"]
+        assert reply["expires"] and reply["ttl"] <= 5
+        assert one.receive()["push"]["unsubscribe"]["code"] == 2501
+        assert one.command(ping={}) is not None
+
+
 def test_refreshed_connection_hears_its_time(administered):
     service, api = administered
     with service.member(headers=[("X-User", "ada")]) as one:
