@@ -492,7 +492,7 @@ def test_client_of_events_comes_back_with_the_id_of_the_last_event(service):
 
 
 def test_post_is_refused_with_the_codes_of_the_protocol(service):
-    assert publish(service, "unknown", 1, 403)["error"]["code"] == 102
+    assert publish(service, "unknown", 1, 404)["error"]["code"] == 102
     assert publish(service, "news:a", 1, 403)["error"]["code"] == 103
     one = stream(service, token="x.y.z")
     assert one.push()["disconnect"] == {"code": 3500, "reason": "invalid token"}

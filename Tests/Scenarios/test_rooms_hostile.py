@@ -334,7 +334,7 @@ def test_names_of_rooms_have_no_control_characters(serve, name):
         for command in ({"subscribe": {"channel": name}}, {"publish": {"channel": name, "data": 1}}):
             assert one.refused(**command) == 107
     status, answer = service.post({"publish": {"channel": name, "data": 1}})
-    assert (status, answer["error"]["code"]) == (403, 107)
+    assert (status, answer["error"]["code"]) == (400, 107)
     assert service.names() == []
 
 

@@ -61,7 +61,7 @@ def test_a_publication_may_be_as_large_as_the_policy_allows(serve, size, code):
     with service.member("a") as one:
         answer = one.command(publish={"channel": "a", "data": data})
         assert answer.get("error", {}).get("code") == code
-    assert service.post({"publish": {"channel": "a", "data": data}})[0] == (403 if code else 200)
+    assert service.post({"publish": {"channel": "a", "data": data}})[0] == (413 if code else 200)
     assert service.metric("sluice_room_errors_total", code=106) == (2 if code else 0)
     service.expect_healthy()
 
