@@ -80,12 +80,14 @@ def threads(process):
     """Names of a program's threads, but those of libdispatch, which serve the queues, and the program's own name: that of
     the first thread, and of each that has just begun."""
     names = []
+    # Until the program begins, its process has the name of this one.
+    own = Path("/proc/self/comm").read_text().strip()
     for task in Path(f"/proc/{process.pid}/task").iterdir():
         try:
             names.append((task / "comm").read_text().strip())
         except OSError:
             pass  # The thread has ended.
-    return [name for name in names if name != "Loader" and not name.endswith(("-qos", "-qos.overcommit"))]
+    return [name for name in names if name not in ("Loader", own) and not name.endswith(("-qos", "-qos.overcommit"))]
 
 
 @pytest.mark.parametrize("kind, loops", [("data", 0), ("file", 0), ("http", 1)])
@@ -94,12 +96,12 @@ def test_loops_start_when_a_connection_needs_them(nginx, tmp_path, kind, loops):
     url = {"data": "data:,content", "file": f"file://{tmp_path}/file", "http": nginx.base + "/file"}[kind]
     words = [loading.FOLDER / "Loader", "load", url, "--times", "2", "--pause", "1500"]
     process = subprocess.Popen(words, env=loading.environment(home=tmp_path), stdout=subprocess.PIPE)
-    most = 0
+    most = []
     while process.poll() is None:
-        most = max(most, len(threads(process)))
+        most = max(most, threads(process), key=len)
         time.sleep(0.01)
     assert len(process.communicate()[0].splitlines()) == 2 and process.returncode == 0
-    assert most == loops
+    assert len(most) == loops, most
 
 
 def test_one_request_needs_two_threads_and_no_optional_library_for_authentication_or_scripts(authority, server_certificate):
