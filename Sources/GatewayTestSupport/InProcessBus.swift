@@ -1,4 +1,5 @@
 import Cluster
+import GatewayCore
 import Synchronization
 
 /// Connects several gateways in this process as the nodes of one cluster.
@@ -31,7 +32,7 @@ package final class InProcessNetwork: Sendable {
         self.state.withLock { _ = $0.names.remove(name) }
     }
 
-    /// The node's lease ends with its next answer.
+    /// The node's lease ends with its next answer, to which comparisons of bans do not count.
     package func removeAfterCall(_ name: String) {
         self.state.withLock { _ = $0.leaving.insert(name) }
     }
@@ -75,7 +76,8 @@ package final class InProcessNetwork: Sendable {
         for caller in callers { caller.resume() }
     }
 
-    /// Names that were called, in order, also of nodes that are not there.
+    /// Nodes that were called, in order, also those that are not there. Nodes compare their bans at any time, so these calls
+    /// are left out.
     package var calls: [String] { self.state.withLock { $0.calls } }
 
     /// What the server keeps is lost.
@@ -140,13 +142,15 @@ package final class InProcessNetwork: Sendable {
 
     /// - Returns: `nil` for a silent node.
     fileprivate func handler(
-        of name: String
+        of name: String, for message: [UInt8]
     ) throws(ClusterError) -> (@Sendable (ClusterMessage) async -> [UInt8])? {
-        try self.state.withLock { (state) throws(ClusterError) in
+        let subject = message.first.flatMap(GatewayCluster.Subject.init)
+        let isOfRestrictions = subject == .restrictions || subject == .restricted
+        return try self.state.withLock { (state) throws(ClusterError) in
             guard !state.isAway else { throw .away }
-            state.calls.append(name)
+            if !isOfRestrictions { state.calls.append(name) }
             guard state.names.contains(name) else { throw .unknownNode(name) }
-            if state.leaving.remove(name) != nil { state.names.remove(name) }
+            if !isOfRestrictions, state.leaving.remove(name) != nil { state.names.remove(name) }
             return state.silent.contains(name) ? nil : state.handlers[name]
         }
     }
@@ -170,7 +174,7 @@ package final class InProcessBus: ClusterBus {
     package func call(
         _ node: String, _ message: [UInt8], timeout: Duration
     ) async throws(ClusterError) -> [UInt8] {
-        let handler = try self.network.handler(of: node)
+        let handler = try self.network.handler(of: node, for: message)
         let message = ClusterMessage(sender: self.nodeName, isAnnouncement: false, bytes: message)
         let answer = await withTaskGroup(of: [UInt8]?.self) { group in
             if let handler { group.addTask { await handler(message) } }
@@ -189,7 +193,7 @@ package final class InProcessBus: ClusterBus {
     package func announce(_ message: [UInt8]) async throws(ClusterError) {
         let message = ClusterMessage(sender: self.nodeName, isAnnouncement: true, bytes: message)
         for node in try self.network.nodes() where node.name != self.nodeName {
-            guard let handler = try self.network.handler(of: node.name) else { continue }
+            guard let handler = try self.network.handler(of: node.name, for: message.bytes) else { continue }
             _ = await handler(message)
         }
     }
