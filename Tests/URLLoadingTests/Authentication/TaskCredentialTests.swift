@@ -133,7 +133,7 @@ struct TaskCredentialTests {
         #expect(notes.challenges.count == (status == 417 ? 2 : 1) && storage.stored.isEmpty)
     }
 
-    @Test(.onlyWithHTTP11, arguments: [false, true])
+    @Test(.onlyWithHTTP11, .choosesItsConnections, arguments: [false, true])
     func credentialOfAProxyIsStoredOnceItIsAccepted(_ isTunnel: Bool) async throws {
         let proxy = try await WebServer(["/": .text("through")])
         let isRight: @Sendable (ReceivedRequest) -> Answer? = {
