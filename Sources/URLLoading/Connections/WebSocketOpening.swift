@@ -136,7 +136,7 @@ final class WebSocketOpening: ChallengedRequest, @unchecked Sendable {  // Confi
         guard let url = self.request.url else { return completion(.refused) }
         self.certificate = certificate
         self.core.storeCookies(lines, from: url, request: self.request, of: self.task)
-        if response.statusCode != 401 { self.credentialAccepted() }
+        self.serverAnswered(response.statusCode)
         let challenges = response.statusCode == 401 ? lines.filter { $0.isNamed("www-authenticate") } : []
         if self.authenticate(response, challenges.map(\.value), { $0.answered($1, completion) }) { return }
         let fields = HTTPTypes.HTTPFields(lines)

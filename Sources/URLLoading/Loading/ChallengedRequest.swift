@@ -305,6 +305,11 @@ extension ChallengedRequest {
         self.credentials.isPreemptive = false
     }
 
+    /// The server has answered. A 5xx may be that of a proxy or gateway, which has not looked at the credential of the server.
+    func serverAnswered(_ status: Int) {
+        if status < 500, status != 401, status != 407 { self.credentialAccepted() }
+    }
+
     /// The server or proxy has let the request pass: its credential is stored as its persistence asks for.
     func credentialAccepted() {
         guard let (credential, space) = self.credentials.unstored else { return }

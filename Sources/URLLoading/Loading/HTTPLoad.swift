@@ -311,8 +311,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
             authenticationLines: head.fields.values("Proxy-Authentication-Info"))
         if head.status == 425, self.repeatTooEarly() { return }
         if head.status == 417, self.repeatWithoutExpectation() { return }
-        // A 502 may be that of a proxy or gateway, which has not looked at the credential of the server.
-        if head.status < 500, head.status != 401, head.status != 407 { self.credentialAccepted() }
+        self.serverAnswered(head.status)
         if head.status != 407 { self.proxyAuthenticator?.credentialAccepted() }
         if head.status == 401, self.authenticate(response, head) { return }
         if head.status == 407, self.authenticateProxy(response, head) { return }

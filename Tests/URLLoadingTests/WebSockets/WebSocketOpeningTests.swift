@@ -274,6 +274,23 @@ struct WebSocketOpeningTests {
         #expect(cancelled.code == .cancelled)
     }
 
+    /// A 503 may be that of a gateway that has not looked at the credential.
+    @Test(arguments: [(403, 1), (503, 0)])
+    func credentialIsStoredOnceItsServerHasAcceptedIt(_ status: Int, _ stored: Int) async throws {
+        let server = try await Self.server { head in
+            head.fields["Authorization"] == nil ? (401, ["WWW-Authenticate: Basic realm=\"a\""]) : (status, [])
+        }
+        let storage = URLCredentialStorage()
+        var policies = Policies()
+        policies.challenge = { _, answer in
+            answer(.useCredential, URLCredential(user: "u", password: "p", persistence: .forSession))
+        }
+        let request = URLRequest(url: server.url())
+        let recorder = ConnectionRecorder(policies)
+        let (_, error) = try await self.fail(request, recorder) { $0.urlCredentialStorage = storage }
+        #expect(error.handshakeStatusCode == status && storage.allCredentials.count == stored)
+    }
+
     @Test func credentialOfTheURLIsTaken() async throws {
         let server = try await Self.server { head in
             head.fields["Authorization"] == "Basic dXNlcjpwYXNz" ? nil : (401, ["WWW-Authenticate: Basic realm=\"a\""])
