@@ -66,9 +66,8 @@ struct TimeoutTests {
         }
         let recorder = DataRecorder(policies)
         let session = URLSession.test(recorder) { $0.timeoutIntervalForResource = 0.8 }
-        session.dataTask(with: server.url()).resume()
-        await server.hasReceived(1)
         gates[0].open()
+        session.dataTask(with: server.url()).resume()
         let notes = try await recorder.end()
         #expect((notes.error as? URLError)?.code == .timedOut && notes.data.count < 40)
         session.invalidateAndCancel()
@@ -79,7 +78,8 @@ struct TimeoutTests {
         let server = try await WebServer(["/": .hang])
         let session = URLSession.test { $0.timeoutIntervalForResource = 0.6 }
         async let first = session.load(server.url())
-        await server.hasReceived(1)
+        // A session handles its tasks in order: when this load ends, the first task has begun.
+        #expect(try await session.load(#require(URL(string: "data:,x"))).text == "x")
         async let second = session.load(server.url())
         #expect(try await first.code == .timedOut)
         #expect(try await second.code == .timedOut)

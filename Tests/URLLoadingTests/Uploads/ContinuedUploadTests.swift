@@ -166,7 +166,7 @@ struct ContinuedUploadTests {
     func uploadContinuesAfterAnyInterruption(_ interruption: Interruption) async throws {
         let upload = try await InterruptedUpload(
             interruptedBy: interruption.step,
-            configure: { if interruption == .stall { $0.timeoutIntervalForRequest = 5 } },
+            configure: { if interruption == .stall { $0.timeoutIntervalForRequest = 20 } },
             answers: Answer.continuing(at: 70_000))
         let notes = try await upload.run()
         #expect(notes.error == nil && notes.data == Data("done".utf8), "\(notes.error as Any)")
