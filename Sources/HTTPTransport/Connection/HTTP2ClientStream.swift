@@ -142,6 +142,7 @@ final class HTTP2ClientStream {
             case .head(let head): self.deliver(head)
             case .content(let bytes): bytes.withRawSpan { self.deliver($0) }
             case .end(let trailers): self.finish(trailers)
+            case .loss(let loss): self.end(loss)
             }
             self.pending.partDelivered()
         }
@@ -208,19 +209,24 @@ final class HTTP2ClientStream {
         self.loop.disarm(self.continueTimer)
     }
 
-    private func endsExchangeAsClosed() -> Bool {
-        switch self.state.streamClosed() {
+    /// - Parameter loss: ends the exchange once the parts that were received are delivered.
+    /// - Returns: whether the exchange has to end now.
+    private func endsExchangeAsClosed(_ loss: ResponseLoss) -> Bool {
+        switch self.state.streamClosed(holdsResponse: !self.pending.isEmpty) {
         case .endExchange:
             self.stop()
             self.connection.remove(self.id)
             return true
+        case .endExchangeAfterDelivery:
+            self.pending.append(.loss(loss))
+            return false
         case .awaitConsumer, .ignore: return false
         }
     }
 
     /// The stream is closed: both sides ended it, or one reset it.
     func closed(_ code: HTTP2ErrorCode) {
-        guard self.endsExchangeAsClosed() else { return }
+        guard self.endsExchangeAsClosed(ResponseLoss(HTTP2Error(code))) else { return }
         let exchange = self.exchange
         exchange.phase = .created
         // A request with a response was processed, whatever the server says.
@@ -236,7 +242,9 @@ final class HTTP2ClientStream {
     /// - Returns: the exchange if it is to be sent again; `nil` if it has failed, or ends when the stream is closed.
     func moved(_ cause: Repetitions.Unprocessed) -> Exchange? {
         let exchange = self.exchange
-        guard exchange.metrics.responseHeadBytes == 0, self.endsExchangeAsClosed() else { return nil }
+        guard exchange.metrics.responseHeadBytes == 0,
+            self.endsExchangeAsClosed(ResponseLoss(HTTP2Error(.refusedStream)))
+        else { return nil }
         exchange.phase = .created
         if exchange.prepareToRepeat(unprocessed: cause) { return exchange }
         exchange.fail(.http2(HTTP2Error(.refusedStream)))
@@ -246,33 +254,37 @@ final class HTTP2ClientStream {
     /// - Parameter error: of HTTP/2; `nil` if the server closed the connection, or it was lost.
     /// - Returns: the exchange, if it is to be sent again.
     func connectionEnded(_ error: HTTP2Error?, cause: TransportFailure?) -> Exchange? {
-        guard self.endsExchangeAsClosed() else { return nil }
+        let loss = ResponseLoss(error, cause: cause)
+        guard self.endsExchangeAsClosed(loss) else { return nil }
         let exchange = self.exchange
         exchange.phase = .created
-        if let error {
-            exchange.fail(.http2(error))
-            return nil
+        if error == nil, exchange.metrics.responseHeadBytes == 0 {
+            // The handshake may have failed because of the early data (RFC 8446 §D.3).
+            if !self.connection.isSecured, cause != nil, exchange.prepareToRepeat() {
+                exchange.pool.repeatOnFreshConnection(exchange)
+                return nil
+            }
+            let isTLS = ExchangeFailure(tls: cause) != nil
+            if self.isReused, !isTLS, exchange.prepareToRepeat() { return exchange }
         }
-        // The handshake may have failed because of the early data (RFC 8446 §D.3).
-        if !self.connection.isSecured, cause != nil, exchange.prepareToRepeat() {
-            exchange.pool.repeatOnFreshConnection(exchange)
-            return nil
-        }
-        if let failure = ExchangeFailure(tls: cause) {
-            exchange.fail(failure)
-            return nil
-        }
-        switch exchange.progress.loss {
-        case .none: exchange.responseFinished([])
-        case .withinContent(let received, let expected):
-            exchange.fail(.truncated(received: received, expected: expected, cause: cause))
-        case .beforeHead: exchange.fail(.connectionLost(self.loss(cause, responseBegan: true)))
-        case .beforeResponse:
-            let failure = ExchangeFailure.connectionLost(self.loss(cause, responseBegan: false))
-            if self.isReused, exchange.metrics.responseHeadBytes == 0, exchange.prepareToRepeat() { return exchange }
-            exchange.fail(failure)
-        }
+        self.end(loss)
         return nil
+    }
+
+    /// Ends the exchange, whose response is incomplete.
+    private func end(_ loss: ResponseLoss) {
+        let exchange = self.exchange
+        if let error = loss.error { return exchange.fail(.http2(error)) }
+        if let failure = ExchangeFailure(tls: loss.cause) { return exchange.fail(failure) }
+        switch exchange.progress.loss {
+        case .none:
+            self.close()
+            exchange.responseFinished([])
+        case .withinContent(let received, let expected):
+            exchange.fail(.truncated(received: received, expected: expected, cause: loss.cause))
+        case .beforeHead: exchange.fail(.connectionLost(self.loss(loss.cause, responseBegan: true)))
+        case .beforeResponse: exchange.fail(.connectionLost(self.loss(loss.cause, responseBegan: false)))
+        }
     }
 
     private func loss(_ cause: TransportFailure?, responseBegan: Bool) -> ConnectionLoss {

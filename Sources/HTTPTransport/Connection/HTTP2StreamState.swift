@@ -1,5 +1,6 @@
 import ByteKernels
 import DequeModule
+import StreamTransport
 import WireText
 
 /// The life of one HTTP/2 stream (RFC 9113 §5.1), as far as its exchange is concerned.
@@ -10,7 +11,7 @@ package enum HTTP2StreamState: Equatable {
     case open
     /// The whole response was received, and not all of it is delivered. The rest of the body may still be sent.
     case responded
-    /// As `responded`, and nothing more can be sent.
+    /// The stream is over, and not all that was received is delivered.
     case closed
     /// The exchange has ended, or continues elsewhere.
     case left
@@ -45,15 +46,22 @@ package enum HTTP2StreamState: Equatable {
     package enum StreamClosedAction: Equatable {
         /// The response is incomplete. The state is `left`.
         case endExchange
+        /// The response is incomplete. What was received is delivered, and then the exchange ends.
+        case endExchangeAfterDelivery
         /// The response is complete: the server needs no more of the body (RFC 9113 §8.1).
         case awaitConsumer
         case ignore
     }
 
     /// The stream is closed: both sides ended it, one reset it, or the connection ended.
-    package mutating func streamClosed() -> StreamClosedAction {
+    /// - Parameter holdsResponse: whether a part of the response is not delivered.
+    package mutating func streamClosed(holdsResponse: Bool) -> StreamClosedAction {
         switch self {
         case .created, .open:
+            guard !holdsResponse else {
+                self = .closed
+                return .endExchangeAfterDelivery
+            }
             self = .left
             return .endExchange
         case .responded, .closed:
@@ -87,6 +95,18 @@ package enum HTTP2StreamState: Equatable {
     }
 }
 
+/// Why a response ended before it was complete.
+package struct ResponseLoss: Equatable {
+    /// Of HTTP/2; `nil` if the server closed the connection, or it was lost.
+    package var error: HTTP2Error?
+    package var cause: TransportFailure?
+
+    package init(_ error: HTTP2Error?, cause: TransportFailure? = nil) {
+        self.error = error
+        self.cause = cause
+    }
+}
+
 /// The parts of a response that the consumer has not taken, in their order: at most one window of content, and heads up
 /// to their limit.
 package enum PendingResponse: Equatable {
@@ -94,6 +114,8 @@ package enum PendingResponse: Equatable {
         case head(ResponseHead)
         case content([UInt8])
         case end(trailers: [FieldLine])
+        /// The response is incomplete.
+        case loss(ResponseLoss)
     }
 
     /// Parts that the consumer takes now.
@@ -160,7 +182,7 @@ package enum PendingResponse: Equatable {
         guard case .waiting(var parts) = self, let part = parts.first else { return nil }
         switch (part, demand) {
         case (_, .none), (.head, .end), (.content, .end): return nil
-        case (.end, .end), (_, .all):
+        case (.end, .end), (.loss, .end), (_, .all):
             parts.removeFirst()
             self = .delivering(parts)
             return part

@@ -32,7 +32,17 @@ struct HTTP2StreamStateTests {
         ]
         for (state, (next, action)) in zip(Self.states, expected) {
             var state = state
-            #expect(state.streamClosed() == action && state == next)
+            #expect(state.streamClosed(holdsResponse: false) == action && state == next)
+        }
+    }
+
+    @Test func closedStreamEndsAnExchangeAfterTheDeliveryOfWhatWasReceived() {
+        let expected: [HTTP2StreamState.StreamClosedAction] = [
+            .endExchangeAfterDelivery, .endExchangeAfterDelivery, .awaitConsumer, .awaitConsumer, .ignore,
+        ]
+        for (state, action) in zip(Self.states, expected) {
+            var (state, wasLeft) = (state, state.isLeft)
+            #expect(state.streamClosed(holdsResponse: true) == action && state == (wasLeft ? .left : .closed))
         }
     }
 
@@ -66,10 +76,10 @@ struct PendingResponseTests {
     }
 
     @Test(arguments: [
-        (PendingResponse.Demand.none, [0, 0, 0]), (.end, [0, 0, 1]), (.all, [1, 1, 1]),
+        (PendingResponse.Demand.none, [0, 0, 0, 0]), (.end, [0, 0, 1, 1]), (.all, [1, 1, 1, 1]),
     ])
     func partsAreTakenAsTheyAreDemanded(_ demand: PendingResponse.Demand, _ expected: [Int]) {
-        let parts = [Self.head, .content([1]), Self.end]
+        let parts = [Self.head, .content([1]), Self.end, .loss(ResponseLoss(nil))]
         for (part, count) in zip(parts, expected) {
             var pending = self.pending([part])
             #expect(pending.next(demand) == (count == 1 ? part : nil))

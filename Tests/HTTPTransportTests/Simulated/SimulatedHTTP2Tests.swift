@@ -62,6 +62,46 @@ struct SimulatedHTTP2Tests {
         #expect(scene.end() == [])
     }
 
+    enum EndOfTheServer: CaseIterable { case reset, goAway, close }
+
+    /// As over HTTP/1.1: what the server sent before the end is not lost.
+    @Test(arguments: EndOfTheServer.allCases, [false, true])
+    func receivedContentIsDeliveredBeforeTheFailure(_ end: EndOfTheServer, _ isSuspended: Bool) throws {
+        let scene = try HTTP2Scene(nil)
+        let (exchange, diary) = scene.begin(pull: 0)
+        scene.run(for: .seconds(1))
+        if isSuspended { diary.suspend(exchange) }
+        self.dribble(scene, diary, frames: 5)
+        let peer = scene.listener.accepted[0]
+        switch end {
+        case .reset: peer.send([0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 2])
+        case .goAway: peer.send([0, 0, 8, 7, 0, 0, 0, 0, 0] + [0, 0, 0, 1, 0, 0, 0, 2])
+        case .close: break
+        }
+        if end != .reset { peer.finish() }
+        scene.run(for: .seconds(600))
+        #expect(diary.now.ends == 0 && diary.now.content.isEmpty)
+        diary.pull(.max, exchange)
+        if isSuspended { diary.resume(exchange) }
+        #expect(scene.run(atMost: .seconds(1)) { diary.now.ends == 1 })
+        #expect(diary.now.head?.status == 200 && diary.now.content == [7, 7, 7, 7, 7])
+        let lost = ExchangeFailure.truncated(received: 5, expected: nil, cause: nil)
+        #expect(diary.now.failure == (end == .close ? lost : .http2(.reset(code: "INTERNAL_ERROR"))))
+        #expect(scene.end() == [])
+    }
+
+    @Test func responseWhoseEndIsMissingCanBeCancelled() throws {
+        let scene = try HTTP2Scene(nil)
+        let (exchange, diary) = scene.begin(pull: 0)
+        scene.run(for: .seconds(1))
+        self.dribble(scene, diary, frames: 5)
+        scene.listener.accepted[0].finish()
+        scene.run(for: .seconds(1))
+        exchange.cancel()
+        #expect(scene.run(atMost: .seconds(1)) { diary.now.failure == .cancelled })
+        #expect(scene.end() == [])
+    }
+
     @Test func suspensionDoesNotCountAsIdle() throws {
         let scene = try HTTP2Scene([1])
         scene.answers = false
