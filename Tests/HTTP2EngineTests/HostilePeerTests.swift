@@ -116,6 +116,23 @@ struct HostilePeerTests {
         #expect(try client.connection.request(Pair.get, endsOutput: true) == 3)
     }
 
+    /// The peer fills frames of 16 KiB, the largest by default, up to the limit of 256 KiB or beyond.
+    @Test(arguments: [(24, true), (40, false)])
+    func headInManyFramesIsReadUpToTheLimit(_ fields: Int, _ isAccepted: Bool) throws {
+        let client = try self.client()
+        var head = Frame.literal(":status", "200")
+        for number in 0..<fields { head += Frame.literal("x-\(number)", String(repeating: "a", count: 8_000)) }
+        for start in stride(from: 0, to: head.count, by: 16_384) {
+            let end = min(start + 16_384, head.count)
+            let flags: UInt8 = (start == 0 ? 1 : 0) | (end == head.count ? 4 : 0)
+            client.receive(Frame.frame(start == 0 ? 1 : 9, flags, 1, Array(head[start..<end])))
+        }
+        _ = client.output()
+        client.receive([])
+        #expect(client.failure == nil && client.heads.count == (isAccepted ? 1 : 0))
+        #expect(client.events.contains(.headTooLarge(1)) == !isAccepted)
+    }
+
     /// One entry of the table, named a hundred thousand times (RFC 7541 §7): 32 bytes and more for each byte sent.
     @Test func compressedBombIsStoppedAtTheLimit() throws {
         let client = try self.client()

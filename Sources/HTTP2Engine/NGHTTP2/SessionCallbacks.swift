@@ -86,6 +86,9 @@ enum SessionCallbacks {
         // The library counts at most 12 bytes for each field and 12 more, so that `HTTP2Connection` refuses first.
         let blockLimit = state.settings.maximumSentHeaderListSize + 12
         unsafe nghttp2_option_set_max_send_header_block_length(options, blockLimit)
+        // A peer may fill frames of the default size up to the announced limit. By default the library reads 8 CONTINUATIONs.
+        let frames = state.settings.maximumHeaderListSize / 16_384 + 8
+        unsafe nghttp2_option_set_max_continuations(options, frames)
         // Closed streams are kept for priorities that are not used.
         unsafe nghttp2_option_set_no_closed_streams(options, 1)
         // The connection owns the state and ends the session first.
