@@ -261,7 +261,7 @@ enum LoadFailure {
         case .noSuchFile, .notPermitted, .unusableEndpoint, .ownResources:
             "Could not connect to the server: \(failure)."
         case .tls(let layer): layer.description
-        case .proxy(let layer): "Could not connect through the proxy: \(layer)."
+        case .proxy(let layer): self.sentence("Could not connect through the proxy: \(layer)")
         case .nameResolution(.failed(let reason)): "The server's name could not be resolved: \(reason)."
         case .nameResolution(.temporarilyUnavailable):
             "The server's name could not be resolved: the name server does not respond."
@@ -278,6 +278,9 @@ enum LoadFailure {
         case .nameResolution(.nameNotFound), .deadlinePassed, .refused: nil
         }
     }
+
+    /// `text` with a full stop, unless it ends with one, as the words of a proxy or a server may.
+    static func sentence(_ text: String) -> String { text.hasSuffix(".") ? text : text + "." }
 
     /// The system's error as a `POSIXError`, if there is one.
     private static func cause(_ failure: TransportFailure) -> any Error {

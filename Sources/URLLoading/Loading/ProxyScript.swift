@@ -87,7 +87,7 @@ package final class ProxyScript: Sendable {
     }
 
     private static func error(_ reason: String) -> ProxySettingsError {
-        ProxySettingsError(text: "The proxy script cannot be used: \(reason).")
+        ProxySettingsError(text: LoadFailure.sentence("The proxy script cannot be used: \(reason)"))
     }
 
     // MARK: The thread

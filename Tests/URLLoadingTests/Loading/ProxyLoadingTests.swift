@@ -103,12 +103,15 @@ struct ProxyLoadingTests {
 
     @Test func refusedTunnelIsAnErrorWithTheProxysWords() async throws {
         let proxy = try await WebServer()
-        proxy.on("origin.example:443", .text("not from here", status: 403))
+        proxy.on("origin.example:443", .text("Not from here.", status: 403))
+        proxy.on("origin.example:444", .text("No full stop", status: 403))
         let session = URLSession.test { $0.connectionProxyDictionary = Self.settings(proxy) }
         let error = try await session.load(self.url("https://origin.example/")).error as? URLError
         #expect(error?.code == .cannotConnectToHost)
         #expect(error?.localizedDescription.contains("403") == true)
-        #expect(error?.localizedDescription.contains("not from here") == true)
+        #expect(error?.localizedDescription.hasSuffix(": Not from here.") == true)
+        let other = try await session.load(self.url("https://origin.example:444/")).error
+        #expect(other?.localizedDescription.hasSuffix(": No full stop.") == true)
         session.invalidateAndCancel()
     }
 
