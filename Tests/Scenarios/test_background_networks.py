@@ -182,7 +182,7 @@ class Chaos:
             assert content == self.origin.content, label
 
 
-@pytest.mark.timeout(sized(180, 3600))
+@pytest.mark.timeout(sized(600, 3600))
 def test_nothing_is_lost_whatever_fails(background, machine, origin):
     """The program, the daemon and the network fail at random; every transfer ends once, with the right content."""
     machine.join(1)

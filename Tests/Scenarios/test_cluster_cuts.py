@@ -164,7 +164,7 @@ def converse_once(start, proxy, witness, room):
         node.kill()
 
 
-@pytest.mark.timeout(sized(180, 20_000))
+@pytest.mark.timeout(sized(600, 20_000))
 def test_connection_to_redis_may_end_at_any_byte_of_a_conversation(start, redis, proxy):
     witness = start("witness", redis)
     witness.wait_log("cluster joined", within=60)

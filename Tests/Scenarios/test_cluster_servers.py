@@ -17,7 +17,7 @@ def started(sluice, directory, name, redis):
     text = CONFIGURATION.replace('redis: "REDIS"', redis).replace("NAME", name).replace("WHENAWAY", "refuse")
     file.write_text(text)
     node = sluice("serve", "--config", file)
-    node.wait_log("cluster joined", within=20)
+    node.wait_log("cluster joined")
     return node
 
 
@@ -66,11 +66,11 @@ def test_words_of_a_redis_that_refuses_a_command_are_in_the_log(sluice, tmp_path
         address = f'redis: "redis://127.0.0.1:{port}", user: sluice, password: PASSWORD'
         file.write_text(CONFIGURATION.replace('redis: "REDIS"', address).replace("NAME", "a").replace("WHENAWAY", "refuse"))
         node = sluice("serve", "--config", file)
-        line = node.wait_log("cluster not joined", within=20)
+        line = node.wait_log("cluster not joined")
         assert "The user executing the script can't run this command" in line, line
         assert "time" in redis.command("ACL", "LOG").splitlines()
         redis.command("ACL", "SETUSER", "sluice", "+time")
-        node.wait_log("cluster joined", within=20)
+        node.wait_log("cluster joined")
 
 
 def test_redis_whose_certificate_is_not_trusted_is_not_used(sluice, tmp_path, authority, server_certificate):

@@ -32,7 +32,7 @@ rooms:
     - {name: all, pattern: "room:*", history-size: 100, history-time: 1h, recovery: stream, presence: true, join-leave: true}
 """
 
-DEADLINE = 20
+DEADLINE = 60
 
 
 @pytest.fixture

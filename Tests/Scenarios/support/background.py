@@ -195,13 +195,13 @@ class Background:
             [*self.wrapper, binary, identifier, self.files, *map(str, words)], env=self.environment, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
 
-    def run(self, identifier, *words, within=30.0):
+    def run(self, identifier, *words, within=60.0):
         """The lines that a program printed, until it ended; `kill` among its words is no failure."""
         process = self.start(identifier, *words)
         return self.finish(process, killed="kill" in words, within=within)
 
     @staticmethod
-    def finish(process, killed=False, within=30.0):
+    def finish(process, killed=False, within=60.0):
         try:
             output, errors = process.communicate(timeout=seconds(within))
         except subprocess.TimeoutExpired:
@@ -233,7 +233,7 @@ class Background:
             return None
         return None if state == "Z" else number
 
-    def kill_daemon(self, within=10.0):
+    def kill_daemon(self, within=60.0):
         number = eventually(lambda: self.daemon, "a daemon runs", within)
         os.kill(number, signal.SIGKILL)
         eventually(lambda: self.daemon != number, "the daemon is gone", within)
@@ -255,7 +255,7 @@ class Background:
         return subprocess.Popen([gateway.BINARY, "transferd"], env={**self.environment, **variables},
                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    def sluice(self, *words, code=0, within=20.0):
+    def sluice(self, *words, code=0, within=60.0):
         """What the command printed: on standard output, or on standard error if it is to fail."""
         ended = subprocess.run([gateway.BINARY, *map(str, words)], env=self.environment, capture_output=True, text=True,
                                timeout=seconds(within))

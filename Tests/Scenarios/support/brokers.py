@@ -20,4 +20,4 @@ def await_redis(control, loops):
         found = re.search(r"^sluice_redis_connections_total (\d+)", text, re.MULTILINE)
         return int(found[1]) if found else 0
 
-    eventually(lambda: connections() > loops, "a connection of each loop to Redis", within=20)
+    eventually(lambda: connections() > loops, "a connection of each loop to Redis")

@@ -52,7 +52,7 @@ class Client:
     def words(self, *arguments):
         return [str(BINARY), *(str(word) for word in arguments), "--control", self.url, *self.options]
 
-    def run(self, *arguments, text=b"", within=20.0, environment=None):
+    def run(self, *arguments, text=b"", within=60.0, environment=None):
         """Runs the command to its end, whatever its exit code."""
         done = subprocess.run(
             self.words(*arguments), input=text.encode() if isinstance(text, str) else text, capture_output=True,

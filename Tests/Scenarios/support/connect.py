@@ -44,7 +44,7 @@ class Connect:
     def signal(self, number):
         self.process.send_signal(number)
 
-    def wait(self, within=20.0):
+    def wait(self, within=60.0):
         """Waits for the end; returns the exit code."""
         try:
             code = self.process.wait(timeout=seconds(within))
@@ -79,7 +79,7 @@ class Connect:
         return f"sluice connect {' '.join(self.arguments)}"
 
 
-def connect(*arguments, text=b"", within=20.0, environment=None):
+def connect(*arguments, text=b"", within=60.0, environment=None):
     """Runs it to its end with `text` on standard input; returns (exit code, standard output as bytes, standard error as text)."""
     words = [str(BINARY), "connect", *(str(word) for word in arguments)]
     run = subprocess.run(words, input=text.encode() if isinstance(text, str) else text, capture_output=True,
@@ -128,7 +128,7 @@ class Terminal:
         """The output without the escape sequences for colours and cursor."""
         return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self.shown.decode(errors="replace"))
 
-    def wait_for(self, pattern, within=10.0):
+    def wait_for(self, pattern, within=60.0):
         deadline = time.monotonic() + seconds(within)
         while not re.search(pattern, self.text, re.DOTALL):
             assert time.monotonic() < deadline, f"{pattern!r} was not shown: {self.text!r}"
@@ -145,7 +145,7 @@ class Terminal:
         eventually(self.is_raw, "raw mode of the terminal")
         return self
 
-    def wait(self, within=15.0):
+    def wait(self, within=60.0):
         """Waits for the end; returns the exit code."""
         deadline = time.monotonic() + seconds(within)
         while self.process.poll() is None:

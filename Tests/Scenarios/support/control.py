@@ -68,14 +68,14 @@ class Control:
         """A client for the same control plane with another token."""
         return Control(self.url, token, self.tls)
 
-    def connection(self, within=20.0):
+    def connection(self, within=60.0):
         if self.parts.scheme == "unix":
             return UnixConnection(self.parts.path, seconds(within))
         if self.parts.scheme == "https":
             return http.client.HTTPSConnection(self.parts.hostname, self.parts.port, timeout=seconds(within), context=self.tls)
         return http.client.HTTPConnection(self.parts.hostname, self.parts.port, timeout=seconds(within))
 
-    def request(self, method, path, body=None, headers=None, within=20.0):
+    def request(self, method, path, body=None, headers=None, within=60.0):
         """`body`: bytes are sent unchanged, anything else as JSON."""
         headers = dict(headers or {})
         if self.token is not None:

@@ -18,7 +18,7 @@ def sized(quick, nightly):
     return nightly if NIGHTLY else quick
 
 
-def eventually(condition, what, within=10.0):
+def eventually(condition, what, within=60.0):
     """Polls `condition` and returns its first true result; for states without events, such as a count in /proc."""
     deadline = time.monotonic() + seconds(within)
     while True:
@@ -54,7 +54,7 @@ class Lines:
         with self._changed:
             return list(self._lines)
 
-    def wait_for(self, wanted, what, within=10.0, start=0):
+    def wait_for(self, wanted, what, within=60.0, start=0):
         """The first line from `start` on for which `wanted` holds; fails at the deadline or when the stream has ended."""
         def find():
             return next((line for line in self._lines[start:] if wanted(line)), None)
@@ -67,6 +67,6 @@ class Lines:
                 raise AssertionError(f"{what}: {state}; last lines: {self._lines[-20:]}")
             return found
 
-    def wait_for_end(self, within=10.0):
+    def wait_for_end(self, within=60.0):
         self._thread.join(seconds(within))
         return not self._thread.is_alive()

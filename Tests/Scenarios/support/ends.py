@@ -101,7 +101,7 @@ def serve(listener, kind, **more):
 class Bridged:
     """A gateway between two ends, with certificates for TLS."""
 
-    def __init__(self, bridge, authority, certificate, folder, listen, target, *options, within=10.0):
+    def __init__(self, bridge, authority, certificate, folder, listen, target, *options, within=60.0):
         self.listen, self.target = listen, target
         self.authority = authority
         server_tls = authority.server_context(certificate) if target in ("tls", "wss") else None

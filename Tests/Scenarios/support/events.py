@@ -45,7 +45,7 @@ class Events:
         assert event["event"] == body.get("type", "end")
         return body
 
-    def wait_for(self, wanted, what, within=10.0):
+    def wait_for(self, wanted, what, within=60.0):
         return eventually(lambda: next((event for event in list(self.all) if wanted(event)), None), what, within)
 
     def wait_type(self, kind, **members):

@@ -49,7 +49,7 @@ class Gateway:
 
     # -- output
 
-    def wait_ready(self, within=15.0):
+    def wait_ready(self, within=60.0):
         self.output.wait_for(lambda line: line.strip() == "ready", "the line 'ready'", within)
 
     @property
@@ -67,7 +67,7 @@ class Gateway:
     def address(self, index=0):
         return ("127.0.0.1", self.port(index))
 
-    def wait_log(self, pattern, within=10.0, start=0):
+    def wait_log(self, pattern, within=60.0, start=0):
         """Waits for a line of the log that matches the regular expression, and returns it."""
         return self.log.wait_for(lambda line: re.search(pattern, line), f"a line of the log like {pattern!r}", within, start)
 
@@ -94,7 +94,7 @@ class Gateway:
             fields = file.read().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def settle(self, descriptors, within=20.0):
+    def settle(self, descriptors, within=60.0):
         """Waits until at most `descriptors` descriptors are open: everything that was closed is released."""
         eventually(lambda: self.descriptors() <= descriptors, f"{descriptors} descriptors left of {self.descriptors()}", within)
 
@@ -103,14 +103,14 @@ class Gateway:
     def signal(self, number):
         self.process.send_signal(number)
 
-    def wait(self, within=20.0):
+    def wait(self, within=60.0):
         """Waits for the end; returns the exit code."""
         try:
             return self.process.wait(timeout=seconds(within))
         except subprocess.TimeoutExpired:
             raise AssertionError(f"sluice {' '.join(self.arguments)} did not end within {seconds(within):g} s") from None
 
-    def stop(self, within=20.0):
+    def stop(self, within=60.0):
         """Sends SIGTERM; returns the exit code."""
         self.signal(signal.SIGTERM)
         return self.wait(within)
@@ -129,7 +129,7 @@ class Gateway:
         return signal.Signals(-code) if code is not None and code < 0 and signal.Signals(-code) in TRAPS else None
 
 
-def run(*arguments, within=20.0, **more):
+def run(*arguments, within=60.0, **more):
     """Runs a command of `sluice` to its end; returns the finished process with its output as text."""
     words = [str(BINARY), *(str(word) for word in arguments)]
     return subprocess.run(words, capture_output=True, text=True, timeout=seconds(within), stdin=subprocess.DEVNULL, **more)

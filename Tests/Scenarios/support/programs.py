@@ -18,7 +18,7 @@ class Program:
                                         stderr=subprocess.STDOUT, **more)
         self.output = Lines(self.process.stdout)
 
-    def wait_listening(self, port, within=20.0):
+    def wait_listening(self, port, within=60.0):
         def answers():
             assert self.process.poll() is None, f"it ended: {self.output.all()[-20:]}"
             try:
@@ -29,7 +29,7 @@ class Program:
         eventually(answers, f"something listening on {port}", within)
         return self
 
-    def wait(self, within=20.0):
+    def wait(self, within=60.0):
         code = self.process.wait(timeout=seconds(within))
         self.output.wait_for_end()
         return code

@@ -78,7 +78,7 @@ class RoomService:
     def names(self):
         return [one["name"] for one in self.control.get("/v1/rooms?limit=1000").expect(200)["items"]]
 
-    def expect_no_rooms(self, within=10.0):
+    def expect_no_rooms(self, within=60.0):
         eventually(lambda: not self.names(), "no rooms are left", within)
 
     def expect_healthy(self):

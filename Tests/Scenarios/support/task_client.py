@@ -26,7 +26,7 @@ class TaskClient:
         self.process.stdin.write(text.encode())
         self.process.stdin.close()
 
-    def report(self, within=15.0):
+    def report(self, within=60.0):
         """Waits for the end, which must not be a crash, and returns the printed report."""
         if self.reported is not None:
             return self.reported

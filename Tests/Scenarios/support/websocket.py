@@ -99,7 +99,7 @@ def parse_head(raw):
 class Wire:
     """A connected socket with a deadline on every wait, and a buffer of bytes that were read too far."""
 
-    def __init__(self, sock, within=10.0):
+    def __init__(self, sock, within=60.0):
         self.socket = sock
         self.within = within
         self.kept = bytearray()
@@ -109,7 +109,7 @@ class Wire:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     @classmethod
-    def connect(cls, address, tls=None, server_name="localhost", within=10.0, receive_buffer=None, source=None):
+    def connect(cls, address, tls=None, server_name="localhost", within=60.0, receive_buffer=None, source=None):
         """`address` is (host, port) or the path of a Unix socket; `tls` an `ssl.SSLContext`; `source` the client's address."""
         family = socket.AF_UNIX if isinstance(address, (str, os.PathLike)) else socket.AF_INET
         sock = socket.socket(family, socket.SOCK_STREAM)
@@ -126,7 +126,7 @@ class Wire:
             raise
 
     @classmethod
-    def expect_refusal(cls, address, data=b"", within=10.0, source=None):
+    def expect_refusal(cls, address, data=b"", within=60.0, source=None):
         """Connects and sends `data`: the peer must reset the connection, at the earliest before `connect` returns."""
         try:
             with cls.connect(address, within=within, source=source) as wire:
@@ -414,7 +414,7 @@ def parse_extension(text):
     return name, parameters
 
 
-def connect(address, path="/", headers=(), subprotocols=(), deflate=None, tls=None, server_name="localhost", within=10.0,
+def connect(address, path="/", headers=(), subprotocols=(), deflate=None, tls=None, server_name="localhost", within=60.0,
             host="localhost", receive_buffer=None):
     """Opens a connection as a client and checks the response (RFC 6455 §4.1); `deflate` is a complete offer."""
     client = Client.connect(address, tls=tls, server_name=server_name, within=within, receive_buffer=receive_buffer)
@@ -459,7 +459,7 @@ class Server(Deflation, Peer):
 class Listener:
     """A listening socket whose accepted connections have deadlines."""
 
-    def __init__(self, path=None, tls=None, backlog=1024, within=10.0, host="127.0.0.1"):
+    def __init__(self, path=None, tls=None, backlog=1024, within=60.0, host="127.0.0.1"):
         self.within = within
         self.host = host
         self.tls = tls
