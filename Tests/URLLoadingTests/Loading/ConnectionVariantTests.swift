@@ -8,8 +8,7 @@ import URLLoading
 extension ConnectionVariant {
     /// Calls `body` with a new session, and checks that its connections used the variant's route.
     fileprivate func withSession(
-        _ delegate: (any URLSessionDelegate)? = nil, changing change: (URLSessionConfiguration) -> Void = { _ in },
-        _ body: (URLSession) async throws -> Void
+        _ delegate: (any URLSessionDelegate)? = nil, _ body: (URLSession) async throws -> Void
     ) async throws {
         let authority = Data(try Certificates.authority().pem.utf8)
         let proxy = self.route == .direct ? nil : try await RelayProxy()
@@ -17,7 +16,6 @@ extension ConnectionVariant {
             $0.assumesHTTP2 = self.version == .http2
             $0.certificateAuthorities = authority
             if let proxy { $0.connectionProxyDictionary = self.settings(proxy.port) }
-            change($0)
         }
         try await body(session)
         session.invalidateAndCancel()
@@ -192,9 +190,13 @@ struct ConnectionVariantTests {
 
     @Test(arguments: ConnectionVariant.all)
     func silentServerTimesOut(_ variant: ConnectionVariant) async throws {
-        let server = try await variant.server(["/": .hang])
-        try await variant.withSession(changing: { $0.timeoutIntervalForRequest = 0.2 }) { session async throws in
-            #expect(try await session.load(server.url()).code == .timedOut)
+        let server = try await variant.server(["/": .hang, "/ready": .text("ready")])
+        try await variant.withSession { session async throws in
+            // Opens the connection, which may take longer than the timeout.
+            #expect(try await session.load(server.url("/ready")).text == "ready")
+            var request = URLRequest(url: server.url())
+            request.timeoutInterval = 0.2
+            #expect(try await session.load(request).code == .timedOut)
         }
     }
 
