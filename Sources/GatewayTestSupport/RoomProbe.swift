@@ -74,7 +74,7 @@ package struct RoomProbe: Sendable {
 
     /// The end of the connection: the code of the Close frame and its reason.
     package func end() async throws -> String {
-        let reply = try await self.gateway.post("/v1/connections/\(self.id):receive", #"{"timeoutMs":20000}"#)
+        let reply = try await self.gateway.post("/v1/connections/\(self.id):receive", #"{"timeoutMs":100000}"#)
         let connection = reply.json["connection"]
         return "\(connection?["closeCode"]?.integer ?? 0) \(connection?["closeReason"]?.string ?? reply.text)"
     }
@@ -86,7 +86,7 @@ package struct RoomProbe: Sendable {
 
     private static func text(_ gateway: LoopbackGateway, _ id: String) async throws -> String {
         while true {
-            let reply = try await gateway.post("/v1/connections/\(id):receive", #"{"timeoutMs":20000}"#)
+            let reply = try await gateway.post("/v1/connections/\(id):receive", #"{"timeoutMs":100000}"#)
             guard let text = reply.json["text"]?.string else {
                 throw DescribedReplies.Undescribed(description: "nothing received: \(reply.status) \(reply.text)")
             }

@@ -87,7 +87,7 @@ final class CommandHost: Sendable {
 
     private func read() async -> [UInt8] {
         if let bytes = self.state.withLock({ $0.input.isEmpty ? nil : $0.input.removeFirst() }) { return bytes }
-        if !self.endsInput { try? await Task.sleep(for: .seconds(60)) }
+        if !self.endsInput { try? await Task.sleep(for: .seconds(600)) }
         return []
     }
 

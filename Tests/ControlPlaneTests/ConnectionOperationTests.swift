@@ -113,7 +113,7 @@ struct ConnectionOperationTests {
         let text = try await self.gateway.post("/v1/connections/\(id):receive")
         #expect(text.json["type"]?.string == "text" && text.json["text"]?.string == "grüße")
         _ = try await self.gateway.post("/v1/connections/\(id):send", #"{"data":"\#(Self.hello)"}"#)
-        let data = try await self.gateway.post("/v1/connections/\(id):receive", #"{"timeoutMs":10000}"#)
+        let data = try await self.gateway.post("/v1/connections/\(id):receive", #"{"timeoutMs":100000}"#)
         #expect(data.json["type"]?.string == "data" && data.json["data"]?.string == Self.hello)
         let shown = try await self.gateway.get("/v1/connections/\(id)").json
         #expect(shown["sentMessages"]?.integer == 2 && shown["receivedMessages"]?.integer == 2)

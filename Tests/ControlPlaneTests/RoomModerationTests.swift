@@ -44,7 +44,7 @@ struct RoomModerationTests {
             let members = try await gateway.get("/v1/rooms/plain/members").json["items"]?.items
             #expect(members?.count == 1 && members?.first?["connection"] != nil)
             #expect(try await gateway.post("/v1/rooms/plain:kick").json == ["clients": 1])
-            let end = try await gateway.post("/v1/connections/\(id):receive", #"{"timeoutMs":20000}"#)
+            let end = try await gateway.post("/v1/connections/\(id):receive", #"{"timeoutMs":100000}"#)
             #expect(end.json["connection"]?["closeCode"]?.integer == 1008)
         }
     }

@@ -69,13 +69,15 @@ final class RedisClientHarness: RedisClientDelegate {
         self.testbed.perform(on: self.loop, body)
     }
 
+    /// - Parameter limit: virtual time on the simulated network, real time on sockets. Default: 30 s of virtual time, and
+    ///   240 s of real time, since the machine may be slow.
     /// - Returns: whether the condition came true within `limit`.
-    func run(atMost limit: Duration = .seconds(30), until condition: () -> Bool) -> Bool {
+    func run(atMost limit: Duration? = nil, until condition: () -> Bool) -> Bool {
         self.testbed.run(
             until: {
                 self.serve()
                 return condition()
-            }, atMost: limit)
+            }, atMost: limit ?? (self.testbed.kind == .simulation ? .seconds(30) : .seconds(240)))
     }
 
     /// Runs until nothing is in flight any more.

@@ -69,8 +69,8 @@ struct RedisServerTests {
         let server = try RedisProcess()
         var settings = RedisClientSettings()
         settings.commandTimeout = .milliseconds(200)
-        settings.connectTimeout = .milliseconds(200)
-        settings.handshakeTimeout = .milliseconds(200)
+        // The next connection waits until the server goes on.
+        (settings.connectTimeout, settings.handshakeTimeout) = (.seconds(240), .seconds(240))
         let harness = try self.client(of: server, settings: settings)
         server.pause()
         harness.act { harness.perform("PING") }

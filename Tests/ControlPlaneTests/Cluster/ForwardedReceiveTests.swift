@@ -4,7 +4,7 @@ import GatewayCore
 import GatewayTestSupport
 import Testing
 
-@Suite("Data of connections on other nodes", .timeLimit(.minutes(2)))
+@Suite("Data of connections on other nodes", .timeLimit(.minutes(5)))
 struct ForwardedReceiveTests {
     private func receiveWhenAllowed(_ gateway: LoopbackGateway, _ path: String) async throws -> HTTPReply {
         while true {
@@ -21,7 +21,7 @@ struct ForwardedReceiveTests {
             _ = try await a.post("\(path):send", #"{"text":"é/\n"}"#)
             #expect(try await a.post("\(path):receive").json["text"]?.string == "é/\n")
             _ = try await a.post("\(path):send", #"{"data":"AAE="}"#)
-            let binary = try await a.post("\(path):receive?timeoutMs=20000")
+            let binary = try await a.post("\(path):receive?timeoutMs=100000")
             #expect(binary.json["data"]?.string == "AAE=" && binary.json["sizeBytes"]?.integer == 2)
             #expect(try await a.post("\(path):receive", #"{"timeoutMs":1}"#).status == 204)
             #expect(try await a.post("\(path):receive", fields: ["Prefer": "wait=0"]).status == 204)

@@ -150,7 +150,7 @@ struct NodeForwardingTests {
     private func reply(_ gateway: LoopbackGateway, _ request: NodeRequest) async throws -> NodeReply {
         let cluster = try #require(gateway.gateway.cluster)
         return try #require(
-            NodeReply(try await cluster.call("b", .request, request.encoded, timeout: .seconds(20))))
+            NodeReply(try await cluster.call("b", .request, request.encoded, timeout: .seconds(240))))
     }
 
     @Test(arguments: [
@@ -183,7 +183,7 @@ struct NodeForwardingTests {
     func malformedRequestOfANodeIsRefused(_ text: String) async throws {
         try await LoopbackCluster.run(["a", "b"]) { cluster in
             let bus = try #require(cluster.node("a").gateway.cluster)
-            let answer = try await bus.call("b", .request, Array(text.utf8), timeout: .seconds(20))
+            let answer = try await bus.call("b", .request, Array(text.utf8), timeout: .seconds(240))
             #expect(NodeReply(answer)?.status == 400)
         }
     }

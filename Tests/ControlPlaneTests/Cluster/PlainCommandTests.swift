@@ -94,9 +94,9 @@ struct PlainCommandTests {
             let client = try await self.connect(cluster.node("a"))
             defer { client.stream.close() }
             let all = ["0", client.session, "1"].map { ForwardedCommands(session: $0, data: Array("{}".utf8)) }
-            let answer = try await bus.call("a", .commands, ForwardedCommands.encoded(all), timeout: .seconds(20))
+            let answer = try await bus.call("a", .commands, ForwardedCommands.encoded(all), timeout: .seconds(240))
             #expect(answer.map(CommandsOutcome.init(rawValue:)) == [.unknownSession, .accepted, .unknownSession])
-            #expect(try await bus.call("a", .commands, [9], timeout: .seconds(20)) == [])
+            #expect(try await bus.call("a", .commands, [9], timeout: .seconds(240)) == [])
         }
     }
 
@@ -110,7 +110,7 @@ struct PlainCommandTests {
             let commands = ForwardedCommands.encoded([.init(session: client.session, data: data)])
             await Task {
                 withUnsafeCurrentTask { $0?.cancel() }
-                _ = try? await bus.call("a", .commands, commands, timeout: .seconds(20))
+                _ = try? await bus.call("a", .commands, commands, timeout: .seconds(240))
             }.value
             let command = #"{"id":3,"subscribe":{"channel":"y"}}"#
             #expect(try await self.post(command, session: client.session, node: "a", to: b).status == 204)

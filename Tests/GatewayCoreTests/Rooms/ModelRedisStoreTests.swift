@@ -23,7 +23,7 @@ struct ModelRedisStoreTests {
                 address: try RedisAddress(self.server.address), settings: RedisClientSettings(),
                 scripts: RoomScripts.all, loop: self.loop, generator: SeededGenerator(seed: 1))
             self.testbed.perform(on: self.loop) { [client] in client.start() }
-            try #require(self.testbed.run(until: { self.client.isReady }, atMost: .seconds(30)))
+            try #require(self.testbed.run(until: { self.client.isReady }, atMost: .seconds(240)))
             let info = try self.reply { self.client.perform(RedisCommand("INFO", "server"), key: nil, $0) }
             let line = info.text.split(separator: "\r\n").first { $0.hasPrefix("run_id:") }
             self.model.run = String(try #require(line).dropFirst("run_id:".count))
@@ -32,7 +32,7 @@ struct ModelRedisStoreTests {
         private func reply(_ perform: @escaping (@escaping RedisCompletion) -> Void) throws -> RedisValue {
             var result: Result<RedisValue, RedisClientError>?
             self.testbed.perform(on: self.loop) { perform { result = $0 } }
-            _ = self.testbed.run(until: { result != nil }, atMost: .seconds(30))
+            _ = self.testbed.run(until: { result != nil }, atMost: .seconds(240))
             return try #require(result).get()
         }
 

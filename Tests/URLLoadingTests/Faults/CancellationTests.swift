@@ -75,7 +75,7 @@ struct CancellationTests {
                 }
             }
         }
-        #expect(try await all.value(within: .seconds(60)))
+        #expect(try await all.value())
         #expect(ends.withLock { $0 } == count && tasks.allSatisfy { $0.state == .completed })
         #expect(try await session.liveTasks().isEmpty)
         session.invalidateAndCancel()

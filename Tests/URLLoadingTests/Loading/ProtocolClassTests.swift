@@ -189,7 +189,7 @@ struct ProtocolClassTests {
             #expect(try await outcome.value())
             session.finishTasksAndInvalidate()
         }
-        let end = ContinuousClock.now + .seconds(60)
+        let end = ContinuousClock.now + .seconds(240)
         while Counted.alive.load(ordering: .relaxed) > 0 || task != nil, ContinuousClock.now < end {
             await Task.yield()
         }

@@ -160,7 +160,7 @@ struct ProxyConfigurationTests {
         let stream = session.streamTask(withHostName: "a.example", port: 7)
         stream.resume()
         let error = await #expect(throws: URLError.self) {
-            try await stream.readData(ofMinLength: 1, maxLength: 1, timeout: 30)
+            try await stream.readData(ofMinLength: 1, maxLength: 1, timeout: 240)
         }
         #expect(error?.localizedDescription.contains("not allowed") == true)
         let socket = session.webSocketTask(with: try self.url("ws://a.example/"))
@@ -303,7 +303,7 @@ struct ProxyConfigurationTests {
         let stream = session.streamTask(withHostName: "a.example", port: 7)
         stream.resume()
         let other = await #expect(throws: URLError.self) {
-            try await stream.readData(ofMinLength: 1, maxLength: 1, timeout: 30)
+            try await stream.readData(ofMinLength: 1, maxLength: 1, timeout: 240)
         }
         #expect(other?.localizedDescription.contains(text) == true)
         session.invalidateAndCancel()

@@ -73,8 +73,8 @@ struct ProxyScriptNetworkTests {
         let session = Self.session(server, DataRecorder(), offlineLookups: 1, waits: true)
         let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
         task.resume()
-        try await task.write(Data("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".utf8), timeout: 20)
-        let (data, _) = try await task.readData(ofMinLength: 12, maxLength: 4096, timeout: 20)
+        try await task.write(Data("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".utf8), timeout: 240)
+        let (data, _) = try await task.readData(ofMinLength: 12, maxLength: 4096, timeout: 240)
         #expect(data?.starts(with: "HTTP/1.1 200".utf8) == true)
         session.invalidateAndCancel()
     }

@@ -71,7 +71,7 @@ struct SessionExecutorTests {
     }
 
     /// Runs while the executor moves to the loop.
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func workOfManyThreadsStaysInOrderAndNeverOverlaps() async {
         let (threads, count) = (8, 2_000)
         let (executor, journal) = (self.executor, CallLog(threads: threads))

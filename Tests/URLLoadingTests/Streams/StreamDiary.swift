@@ -21,9 +21,9 @@ final class StreamDiary: StreamDelegate {
         }
     }
 
-    /// Runs the loop of this thread until `condition` holds, or for a minute.
+    /// Runs the loop of this thread until `condition` holds, or for 240 s.
     static func run(until condition: () -> Bool) -> Bool {
-        let end = Date(timeIntervalSinceNow: 60)
+        let end = Date(timeIntervalSinceNow: 240)
         while !condition(), Date() < end {
             guard RunLoop.current.run(mode: .default, before: end) else { return condition() }
         }

@@ -69,7 +69,7 @@ final class ReleaseWatch: @unchecked Sendable {
     }
 
     func isReleased<Value>(_ part: KeyPath<ReleaseWatch, Value?>) async -> Bool {
-        let end = ContinuousClock.now + .seconds(30)
+        let end = ContinuousClock.now + .seconds(240)
         while self[keyPath: part] != nil {
             guard ContinuousClock.now < end else { return false }
             await Task.yield()
@@ -188,13 +188,13 @@ private struct TaskRun {
     }
 
     private func wait(for gate: Gate) async throws {
-        guard await gate.pass(within: .seconds(60)) else {
+        guard await gate.pass(within: Gate.patience) else {
             throw MissingResult(what: "the server's or the handler's call")
         }
     }
 
     private func wait(for event: String, in log: EventLog) async throws {
-        guard await log.has(event, within: .seconds(60)) else { throw MissingResult(what: event) }
+        guard await log.has(event, within: Gate.patience) else { throw MissingResult(what: event) }
     }
 
     // MARK: Awaited
