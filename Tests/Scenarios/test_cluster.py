@@ -4,6 +4,7 @@ import contextlib
 import json
 import shutil
 import signal
+import time
 import urllib.error
 import urllib.request
 
@@ -313,8 +314,10 @@ def test_clients_of_a_node_that_was_killed_are_listed_until_they_expire(nodes):
                     return len(presence["presence"]["presence"]) == count
 
                 await eventually(lambda: listed(2))
+                start = time.monotonic()
                 first.kill()
-                assert await listed(2)
+                # A node renews them long before. On a machine that is too slow, they have expired.
+                assert await listed(2) or time.monotonic() - start > 1
                 await eventually(lambda: listed(1))
 
     with contextlib.suppress(websockets.ConnectionClosed):

@@ -126,6 +126,10 @@ class Load:
         self.is_over = False
         self.down = set()
 
+    @property
+    def recoveries(self):
+        return sum(client.recoveries for client in self.clients)
+
     def any_node(self):
         return random.choice([node for index, node in enumerate(self.nodes) if index not in self.down])
 
@@ -133,8 +137,9 @@ class Load:
         self.complaints.append(text)
         print("VIOLATION:", text, flush=True)
 
-    async def run(self, seconds, between, disturb=None):
+    async def run(self, seconds, between, is_enough, disturb=None):
         """
+        seconds: of the load, at least; it goes on until `is_enough`, for 240 s more at most.
         between: shortest and longest time between two kills.
         disturb: does what else may happen, once, and undoes what clients could not live with; it is called again and again.
         """
@@ -142,8 +147,8 @@ class Load:
         chaos = asyncio.create_task(self.kill(between))
         publishing = asyncio.create_task(self.publish())
         end = asyncio.get_running_loop().time() + seconds
-        while (rest := end - asyncio.get_running_loop().time()) > 0:
-            await (asyncio.sleep(rest) if disturb is None else disturb())
+        while (rest := end - asyncio.get_running_loop().time()) > (0 if is_enough() else -240):
+            await (asyncio.sleep(max(rest, 0.1)) if disturb is None else disturb())
         for task in (chaos, publishing):
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -175,7 +180,7 @@ class Load:
 
     async def settle(self):
         """Waits until all clients of a room have received as much as the one that received most."""
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(240):
             while True:
                 await asyncio.sleep(0.5)
                 newest = {}
