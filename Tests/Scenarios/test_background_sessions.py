@@ -114,11 +114,17 @@ def test_daemon_may_be_killed_at_any_time(background, held):
     program = background.start(SESSION, *words, "collect", len(labels))
     eventually(lambda: f"created 1 {labels[0]}" in background.log(), "the first transfer is created")
     pause = threading.Event()
+
+    def created():
+        return sum(line.startswith("created ") for line in background.log())
+
     for number in range(kills):
-        requests = len(held.requests)
+        requests, before = len(held.requests), created()
         if number % 4 == 0:
             # Some get beyond their start, on slow machines too.
             eventually(lambda: len(held.requests) > requests, f"seed {seed}: transfers go on")
+        # The program waits 10 seconds for each answer: kills that follow each other faster than a slow machine answers fail it.
+        eventually(lambda: created() > before or created() == len(labels), f"seed {seed}: transfers are created")
         pause.wait(chance.uniform(0, 0.1))
         background.kill_daemon()
     held.release()
