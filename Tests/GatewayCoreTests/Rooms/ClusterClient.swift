@@ -12,6 +12,11 @@ final class ClusterClient {
         let number: Int
     }
 
+    /// How the program is connected. By events and lines it only receives.
+    enum Transport: String, CaseIterable {
+        case webSocket, events, lines
+    }
+
     private enum Request {
         case connect
         case subscribe(String)
@@ -22,18 +27,24 @@ final class ClusterClient {
     }
 
     let name: Int
+    let transport: Transport
     private let rooms: [String]
     /// Of the rooms; `off` for rooms without a history.
     private let recovery: RoomPolicy.Recovery
     /// Named by a field of the request.
     var user: String?
     private var peer: RawWebSocketPeer?
+    private var stream: ClusterStream?
+    /// Of the last event that had one.
+    private var lastEventID: String?
     private var framesRead = 0
     private var lastNumber = 0
     private var requests: [Int: Request] = [:]
     /// Rooms with a subscription, or a command for one, on this connection.
     private var requested: Set<String> = []
     private(set) var subscribed: Set<String> = []
+    /// Rooms that did not have what the program misses, at some time since it asked for them: a node may have decided then.
+    private var lacking: Set<String> = []
     private(set) var positions: [String: (epoch: String, offset: Int)] = [:]
     private(set) var received: [String: [Received]] = [:]
     /// Where the publications that must be complete begin: indices in `received`.
@@ -58,17 +69,19 @@ final class ClusterClient {
 
     /// - Parameter positions: that the program has from an earlier run.
     init(
-        name: Int, rooms: [String], positions: [String: (epoch: String, offset: Int)] = [:],
-        recovery: RoomPolicy.Recovery = .stream, redis: ModelRedis
+        name: Int, transport: Transport = .webSocket, rooms: [String],
+        positions: [String: (epoch: String, offset: Int)] = [:], recovery: RoomPolicy.Recovery = .stream,
+        redis: ModelRedis
     ) {
         self.name = name
+        self.transport = transport
         self.rooms = rooms
         self.recovery = recovery
         self.positions = positions
         self.redis = redis
     }
 
-    var isConnected: Bool { self.peer != nil }
+    var isConnected: Bool { self.peer != nil || self.stream != nil }
     var isInAllRooms: Bool { self.subscribed.count == self.rooms.count }
 
     /// Whether the room's last reply was that not all up to this position could be recovered, and nothing came since.
@@ -98,6 +111,19 @@ final class ClusterClient {
             || self.redis.mayHaveDropped((own.epoch, own.offset + 1), of: room)
     }
 
+    /// Notes which of the rooms that have not answered yet lack what the program misses.
+    private func noteLacking() {
+        for room in self.rooms where self.requested.contains(room) && !self.subscribed.contains(room) {
+            let lacks =
+                switch self.recovery {
+                case .off: true
+                case .stream: self.positions[room].map { self.lacksNext(after: $0, in: room) } ?? false
+                case .cache: self.redis.stream(of: room)?.entries.isEmpty ?? true
+                }
+            if lacks { self.lacking.insert(room) }
+        }
+    }
+
     private func complain(_ text: String) { self.complaints.append("client \(self.name): \(text)") }
     private func count(_ name: String, _ number: Int = 1) { self.counts[name, default: 0] += number }
 
@@ -116,14 +142,34 @@ final class ClusterClient {
         self.count("connects")
     }
 
+    /// The same for a program that only receives.
+    func connect(receiving peer: ScriptedPeer) {
+        let isEvents = self.transport == .events
+        let stream = ClusterStream(peer, isEvents: isEvents)
+        self.stream = stream
+        self.requested = Set(self.rooms)
+        let subscriptions = self.rooms.map { room in
+            // A browser makes the same request each time.
+            let (epoch, offset) = (isEvents ? nil : self.positions[room]) ?? ("", 0)
+            return #""\#(room)":{\#(self.request(at: epoch, offset))}"#
+        }
+        stream.request(subscriptions, lastEventID: isEvents ? self.lastEventID : nil)
+        self.count("connects")
+    }
+
+    /// Members of a subscription.
+    private func request(at epoch: String, _ offset: Int) -> String {
+        let filter = self.wanted == nil ? "" : #","tf":"# + Self.filter
+        return #""recover":true,"offset":\#(offset),"epoch":"\#(epoch)"\#(filter)"#
+    }
+
     private func subscription(to room: String) -> String {
         self.lastNumber += 1
         self.requests[self.lastNumber] = .subscribe(room)
         self.requested.insert(room)
         let (epoch, offset) = self.positions[room] ?? ("", 0)
-        let filter = self.wanted == nil ? "" : #","tf":"# + Self.filter
-        return
-            #"{"id":\#(self.lastNumber),"subscribe":{"channel":"\#(room)","recover":true,"offset":\#(offset),"epoch":"\#(epoch)"\#(filter)}}"#
+        let members = self.request(at: epoch, offset)
+        return #"{"id":\#(self.lastNumber),"subscribe":{"channel":"\#(room)",\#(members)}}"#
     }
 
     /// - Returns: whether the program has a connection to publish on.
@@ -157,11 +203,12 @@ final class ClusterClient {
         self.peer?.send(1, #"{"id":\#(self.lastNumber),"history":{"channel":"\#(room)","limit":\#(limit)}}"#)
     }
 
-    /// Subscribes again to the rooms that the server has ended or refused.
+    /// Subscribes again to the rooms that the server has ended or refused. A program that only receives ends its connection.
     func resubscribe() {
-        guard let peer = self.peer, peer.hasHead else { return }
         let missing = self.rooms.filter { !self.requested.contains($0) }
         guard !missing.isEmpty else { return }
+        if self.stream != nil { return self.vanish() }
+        guard let peer = self.peer, peer.hasHead else { return }
         self.count("resubscriptions", missing.count)
         peer.send(1, missing.map { self.subscription(to: $0) }.joined(separator: "\n"))
     }
@@ -176,19 +223,23 @@ final class ClusterClient {
     func vanish() {
         self.read()
         self.peer?.peer.reset()
+        self.stream?.reset()
         self.forgetConnection()
     }
 
     private func forgetConnection() {
-        self.peer = nil
+        (self.peer, self.stream) = (nil, nil)
         self.requests = [:]
         self.requested = []
         self.subscribed = []
+        self.lacking = []
     }
 
     // MARK: Reading
 
     func read() {
+        self.noteLacking()
+        if let stream = self.stream { return self.read(stream) }
         guard let peer = self.peer else { return }
         if peer.readHead() {
             let frames = peer.frames
@@ -204,6 +255,48 @@ final class ClusterClient {
         }
         peer.peer.close()
         self.forgetConnection()
+    }
+
+    private func read(_ stream: ClusterStream) {
+        do {
+            for message in try stream.messages() { try self.read(message) }
+        } catch {
+            self.complain("cannot read its response: \(error)")
+        }
+        guard stream.isOver else { return }
+        stream.close()
+        self.forgetConnection()
+    }
+
+    private func read(_ message: ClusterStream.Message) throws {
+        guard let push = try JSONSerialization.jsonObject(with: message.data) as? [String: Any] else {
+            return self.complain("no message: \(String(decoding: message.data, as: UTF8.self))")
+        }
+        if let result = push["connect"] as? [String: Any] {
+            self.count("replies to connect")
+            let rooms = result["subs"] as? [String: [String: Any]] ?? [:]
+            self.requested = Set(rooms.keys)
+            for (room, result) in rooms.sorted(by: { $0.key < $1.key }) { self.joined(room, result) }
+        } else if let end = push["disconnect"] as? [String: Any] {
+            self.count("\(self.transport) ended by the server: \(end["reason"] ?? "")")
+        } else {
+            self.read(push)
+        }
+        if self.transport == .events { self.readID(message.id) }
+    }
+
+    /// An id names what the program has got with its event: no more, and no less.
+    private func readID(_ id: String?) {
+        if let id { self.lastEventID = id }
+        guard self.recovery != .off else {
+            if let id { self.complain("has the id \(id) without a history") }
+            return
+        }
+        let own = self.positions.mapValues {
+            StreamPosition(offset: UInt64($0.offset), epoch: StreamPosition.epoch($0.epoch))
+        }
+        let named = self.lastEventID.map { EventPositions.positions(in: $0) } ?? [:]
+        if named != own { self.complain("has \(own), and the id \(self.lastEventID ?? "none")") }
     }
 
     private func notePresenceError(_ reply: [String: Any]) {
@@ -240,6 +333,7 @@ final class ClusterClient {
             if let result = reply["subscribe"] as? [String: Any] { return self.joined(room, result) }
             self.count("refused subscriptions")
             self.requested.remove(room)
+            self.lacking.remove(room)
         }
     }
 
@@ -258,6 +352,7 @@ final class ClusterClient {
 
     private func joined(_ room: String, _ result: [String: Any]) {
         self.subscribed.insert(room)
+        defer { self.lacking.remove(room) }
         let epoch = result["epoch"] as? String ?? ""
         let offset = result["offset"] as? Int ?? 0
         let publications = (result["publications"] as? [Any] ?? []).compactMap { $0 as? [String: Any] }
@@ -277,6 +372,7 @@ final class ClusterClient {
         }
         self.count(own == nil ? "first" : "recoveries")
         self.count("recovered", own == nil ? 0 : publications.count)
+        self.count("recovered by \(self.transport)", own == nil ? 0 : publications.count)
         let start = (epoch: epoch, offset: own?.offset ?? 0)
         self.positions[room] = start
         if start.offset != offset {
@@ -301,6 +397,7 @@ final class ClusterClient {
         from own: (epoch: String, offset: Int)?, to newest: (epoch: String, offset: Int), in room: String
     ) -> Bool {
         let hasSame = own.map { $0 == newest } ?? false
+        if !hasSame, self.lacking.contains(room) { return false }
         switch self.recovery {
         case .off: return false
         case .stream:

@@ -47,7 +47,8 @@ final class ClusterLoad {
         self.migrations = seed % 25 == 24 ? SeededGenerator(seed: seed) : nil
         let loops = (0..<Int.random(in: 2...3, using: &generator)).map { _ in Int.random(in: 1...2, using: &generator) }
         self.scene = try ClusterScene(
-            loops: loops, clients: Int.random(in: 4...7, using: &generator), rooms: Self.rooms,
+            loops: loops, clients: Int.random(in: 4...7, using: &generator), receivers: Self.receivers(seed: seed),
+            rooms: Self.rooms,
             plainMembers: (0..<Int.random(in: 2...3, using: &generator)).map { Self.rooms[$0 % Self.rooms.count] },
             options: Self.options(seed: seed, nodes: loops.count), seed: generator.next())
         self.kind = Kind(seed: seed)
@@ -55,6 +56,14 @@ final class ClusterLoad {
         // Operators' publications have tags.
         if seed.isMultiple(of: 2) {
             self.scene.clients.last?.wanted = { [unowned self] in self.odd(in: $0, epoch: $1) }
+        }
+    }
+
+    /// Clients that only receive. Each fourth seed has none, as those have that failed before there were any.
+    private static func receivers(seed: UInt64) -> [ClusterClient.Transport] {
+        var generator = SeededGenerator(seed: seed)
+        return (0..<Int.random(in: 1...2, using: &generator)).compactMap { _ in
+            seed.isMultiple(of: 4) ? nil : [.events, .lines].randomElement(using: &generator)
         }
     }
 
@@ -268,7 +277,7 @@ final class ClusterLoad {
     private func askForPresence() {
         for client in self.clients { client.askForPresence() }
         self.scene.pass(.milliseconds(100))
-        for client in self.clients {
+        for client in self.clients where client.transport == .webSocket {
             for room in Self.rooms
             where client.listed[room] != self.clients.count + self.scene.plainMembers.count(where: { $0.room == room })
             {

@@ -53,11 +53,12 @@ final class ClusterScene {
 
     /// - Parameters:
     ///   - loops: of each node.
+    ///   - receivers: further clients, which only receive.
     ///   - plainMembers: the room of each.
     ///   - settings: of the rooms, a line each.
     init(
-        loops: [Int], clients: Int, rooms: [String], plainMembers: [String] = [], options: Options = Options(),
-        seed: UInt64 = 1, settings: [String] = []
+        loops: [Int], clients: Int, receivers: [ClusterClient.Transport] = [], rooms: [String],
+        plainMembers: [String] = [], options: Options = Options(), seed: UInt64 = 1, settings: [String] = []
     ) throws {
         var faults = FaultPlan.calm
         faults.turnCost = .microseconds(1) ... .microseconds(50)
@@ -74,8 +75,9 @@ final class ClusterScene {
         self.loops = loops
         self.settings = settings.map { "  \($0)" }.joined(separator: "\n")
         self.options = options
-        self.clients = (0..<clients).map { name in
-            ClusterClient(name: name, rooms: rooms, recovery: options.recovery, redis: redis)
+        let transports = Array(repeating: ClusterClient.Transport.webSocket, count: clients) + receivers
+        self.clients = transports.enumerated().map { name, transport in
+            ClusterClient(name: name, transport: transport, rooms: rooms, recovery: options.recovery, redis: redis)
         }
         self.plainMembers = plainMembers.enumerated().map { ClusterPlainMember(name: "\($0)", room: $1) }
         for index in loops.indices { self.nodes.append(try self.makeNode(index)) }
@@ -90,6 +92,7 @@ final class ClusterScene {
               - {name: raw, listen: "tcp://10.1.0.\(node + 1):1002", route: lobby}
             routes:
               - {name: programs, path: /rooms, target: rooms}
+              - {name: events, path: /events, target: room-events}
               - {name: chat, path: "/chat/{room}", target: chat}
               - {name: lobby, target: chat, framing: lines}
             rooms:
@@ -154,7 +157,11 @@ final class ClusterScene {
     func stream(to node: Int) throws -> ScriptedPeer { try self.connect(to: node, port: 1002) }
 
     func connect(_ client: ClusterClient, to node: Int) throws {
-        if !client.isConnected { client.connect(try self.peer(of: node)) }
+        guard !client.isConnected else { return }
+        switch client.transport {
+        case .webSocket: client.connect(try self.peer(of: node))
+        case .events, .lines: client.connect(receiving: try self.connect(to: node, port: 1001))
+        }
     }
 
     func connect(_ member: ClusterPlainMember, to node: Int) throws {

@@ -4,6 +4,7 @@ import Testing
 
 /// Clusters whose nodes are killed and whose Redis fails, with clients that publish, vanish and come back on any node.
 ///
+/// Of four seeds, three have clients that only receive, by Server-Sent Events or by lines.
 /// The Redis of each 25th seed is a Redis Cluster whose slots migrate. Of eight seeds, the rooms of one keep few publications,
 /// those of one are caches, and those of one keep nothing.
 ///
@@ -51,7 +52,8 @@ struct ClusterSimulationTests {
         ]
         let clients = [
             "skipped recoveries", "repeatedAcknowledged", "repeatedUncertain", "operationsFailed", "probed",
-            "plain received", "trimmed", "cached", "few loads", "cache loads", "alone loads", "unkept loads",
+            "plain received", "recovered by events", "recovered by lines", "trimmed", "cached", "few loads",
+            "cache loads", "alone loads", "unkept loads",
         ]
         for name in failures + clients + ["kills", "refused", "interruptions", "resubscriptions", "unrecovered"] {
             #expect(counts[name, default: 0] > 0, "\(name)")
