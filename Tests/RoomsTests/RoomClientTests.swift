@@ -190,10 +190,13 @@ struct RoomClientTests {
         _ = scene.connect()
         var request = Command.SubscribeRequest(channel: "a")
         (request.recovers, request.rejectsLoss) = (true, true)
-        _ = scene.send(.subscribe(request))
-        let result = RoomClient.JoinResult(position: StreamPosition(offset: 2, epoch: "e"))
-        scene.client.joined("a", .success(result), at: scene.now)
-        #expect(scene.actions() == [.leave(channel: "a")] + ClientScene.error(.unrecoverablePosition))
+        guard case .join(let join)? = scene.send(.subscribe(request)).first else {
+            Issue.record("no join")
+            return
+        }
+        #expect(join.rejectsLoss)
+        scene.client.joined("a", .failure(.unrecoverablePosition), at: scene.now)
+        #expect(scene.actions() == ClientScene.error(.unrecoverablePosition))
         #expect(scene.client.channels.isEmpty && scene.join("a").count == 1)
     }
 

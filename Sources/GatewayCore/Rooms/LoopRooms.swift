@@ -86,6 +86,8 @@ final class LoopRooms {
         var filter: TagFilter?
         /// Publications after it are wanted; `nil` for none.
         var recovery: StreamPosition?
+        /// The member enters only if it recovers all of them.
+        var rejectsLoss = false
         /// Publications that the member recovers at most.
         var limit = 0
         /// Called once, perhaps before `join` returns; at the latest after `longestEntry`.
@@ -129,7 +131,7 @@ final class LoopRooms {
         do {
             joined = try shared.join(
                 onLoop: self.index, info: entry.info, recovering: entry.recovery, limit: entry.limit,
-                usesDeltas: entry.usesDeltas, isPatient: isPatient, now: self.now)
+                rejectsLoss: entry.rejectsLoss, usesDeltas: entry.usesDeltas, isPatient: isPatient, now: self.now)
         } catch .notReady {
             self.waiting[shared.name, default: []].append(waiting)
             return self.broker.open(shared)

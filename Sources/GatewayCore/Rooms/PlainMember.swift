@@ -69,7 +69,8 @@ extension PlainRoomMember {
                 case .failure where self.hasLeft: break
                 case .failure(.full): refused(self, .full)
                 case .failure(.notMade(let error)): refused(self, .notMade(error))
-                case .failure(.away), .failure(.notReady): refused(self, .away)
+                // It recovers nothing.
+                case .failure(.away), .failure(.notReady), .failure(.unrecoverablePosition): refused(self, .away)
                 }
                 // A room that is behind has paused it again.
                 if self.subscription?.isPaused != true { self.resumeReading() }

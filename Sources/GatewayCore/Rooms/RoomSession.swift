@@ -293,7 +293,8 @@ final class RoomSession {
         self.pendingReads += reads
         let entry = LoopRooms.Entry(
             member: self, info: join.info, client: self.clientKey, isPositioned: join.isPositioned,
-            usesDeltas: join.usesDeltas, filter: join.filter, recovery: join.recovery, limit: join.recoveryLimit
+            usesDeltas: join.usesDeltas, filter: join.filter, recovery: join.recovery, rejectsLoss: join.rejectsLoss,
+            limit: join.recoveryLimit
         ) { [self] result in
             self.pendingReads -= reads
             let now = self.now
@@ -305,6 +306,7 @@ final class RoomSession {
                 let refusal: CommandError =
                     switch error {
                     case .full, .notMade: .limitExceeded
+                    case .unrecoverablePosition: .unrecoverablePosition
                     case .notReady, .away: .internal
                     }
                 self.completed { $0.joined(join.channel, .failure(refusal), at: now) }

@@ -111,6 +111,8 @@ package final class SharedRoom: Sendable {
         case notReady
         /// The cluster cannot be reached.
         case away
+        /// The member would not recover all, and does not want to enter then.
+        case unrecoverablePosition
         /// The room was not made.
         case notMade(RoomHub.AcquireError)
     }
@@ -118,11 +120,12 @@ package final class SharedRoom: Sendable {
     /// Adds a member on `loop`, and a message that it joined for those that want it. In a cluster the broker tells it.
     /// - Parameters:
     ///   - info: shown to others; `nil` for a member that the room does not list.
+    ///   - rejectsLoss: whether the member enters only if it recovers all.
     ///   - usesDeltas: the same as when it leaves.
     ///   - isPatient: whether to wait for a room that is behind `position`.
     func join(
         onLoop loop: Int, info: ClientInfo?, recovering position: StreamPosition?, limit: Int,
-        usesDeltas: Bool = false, isPatient: Bool = true, now: Duration
+        rejectsLoss: Bool = false, usesDeltas: Bool = false, isPatient: Bool = true, now: Duration
     ) throws(JoinError) -> Membership {
         let joined = self.state.withLock { state -> Result<Membership, JoinError> in
             guard Self.isReady(state, for: isPatient ? position : nil) else {
@@ -130,17 +133,9 @@ package final class SharedRoom: Sendable {
                 return .failure(.notReady)
             }
             if let most = state.policy.maximumMembers, state.memberCount >= most { return .failure(.full) }
-            var result = RoomClient.JoinResult(position: StreamPosition())
             state.lastUse = now
-            if state.policy.keepsHistory {
-                if state.source == .local { state.counted.begin() }
-                state.counted.history?.expire(now)
-                result.position = state.counted.history?.position ?? StreamPosition()
-                if let position, let history = state.counted.history {
-                    (result.publications, result.isRecovered) = history.recover(
-                        from: position, mode: state.policy.recovery, limit: limit)
-                }
-            }
+            let result = Self.recover(from: position, limit: limit, now, in: &state)
+            guard result.isRecovered || !rejectsLoss else { return .failure(.unrecoverablePosition) }
             let deltaBase = usesDeltas ? Self.beginDeltas(after: result.publications.last, in: &state) : nil
             // Before the message that it joined, which the member receives, too.
             let sequence = state.end - 1
@@ -155,6 +150,21 @@ package final class SharedRoom: Sendable {
             return .success(Membership(sequence: sequence, result: result, deltaBase: deltaBase, loops: loops))
         }
         return try joined.get()
+    }
+
+    private static func recover(
+        from position: StreamPosition?, limit: Int, _ now: Duration, in state: inout State
+    ) -> RoomClient.JoinResult {
+        var result = RoomClient.JoinResult(position: StreamPosition())
+        guard state.policy.keepsHistory else { return result }
+        if state.source == .local { state.counted.begin() }
+        state.counted.history?.expire(now)
+        result.position = state.counted.history?.position ?? StreamPosition()
+        if let position, let history = state.counted.history {
+            (result.publications, result.isRecovered) = history.recover(
+                from: position, mode: state.policy.recovery, limit: limit)
+        }
+        return result
     }
 
     /// Counts a member with deltas.

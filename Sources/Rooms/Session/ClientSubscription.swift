@@ -10,8 +10,6 @@ struct ClientSubscription: Sendable {
     let isServerSide: Bool
     /// The client asked for what it missed.
     var recovers = false
-    /// The client is refused where it cannot recover.
-    var rejectsLoss = false
     /// Why the server ends it as soon as the join is complete; `nil` if it does not.
     var endWhenComplete: UnsubscribeCode?
 

@@ -313,18 +313,17 @@ package struct RoomClient: Sendable {
         var info = self.info
         info.channelInfo = grant?.info
         let isRecoverable = policy.recovery != .off && policy.keepsHistory
+        let recovers = request.recovers && isRecoverable
         let join = Join(
-            channel: request.channel, policy: policy, info: info,
-            recovery: request.recovers && isRecoverable ? request.position : nil,
-            recoveryLimit: self.settings.maximumRecovery,
+            channel: request.channel, policy: policy, info: info, recovery: recovers ? request.position : nil,
+            rejectsLoss: request.rejectsLoss && recovers && !isServerSide, recoveryLimit: self.settings.maximumRecovery,
             isPositioned: isRecoverable || request.wantsPosition && policy.keepsHistory, isRecoverable: isRecoverable,
             // What a filter leaves out would be missing from the differences.
             usesDeltas: request.wantsDeltas && policy.deltas == .fossil && !isServerSide && filter == nil,
             filter: filter)
         self.subscriptions[request.channel] = ClientSubscription(
             number: number, join: join, grant: grant, expiry: grant?.expiry, isServerSide: isServerSide,
-            recovers: request.recovers,
-            rejectsLoss: request.rejectsLoss && join.recovery != nil && !isServerSide)
+            recovers: request.recovers)
         self.begin(.join(join))
     }
 
@@ -346,10 +345,6 @@ package struct RoomClient: Sendable {
         subscription.isComplete = true
         let result = self.leavingIfBanned(result, channel)
         switch result {
-        case .success(let result) where subscription.rejectsLoss && !result.isRecovered:
-            self.subscriptions[channel] = nil
-            self.act(.leave(channel: channel))
-            self.refuse(subscription.number, .unrecoverablePosition)
         case .success(let result):
             self.subscriptions[channel] = subscription
             if subscription.expiry != nil { self.findFirstExpiry() }

@@ -36,6 +36,8 @@ extension RoomClient {
         package var info: ClientInfo
         /// Publications after this position are wanted; `nil` joins at the newest.
         package var recovery: StreamPosition?
+        /// The client does not enter if it would not recover all: the join fails with `unrecoverablePosition`.
+        package var rejectsLoss = false
         package var recoveryLimit: Int
         package var isPositioned: Bool
         package var isRecoverable: Bool

@@ -39,6 +39,25 @@ struct RoomSessionTests {
         chat.scene.finish()
     }
 
+    @Test func clientThatIsRefusedForWhatItMissedIsSeenByNobody() throws {
+        let policies =
+            "[{name: all, pattern: x, history-size: 9, recovery: stream, presence: true, join-leave: true}]"
+        let chat = try ChatScene(loops: 1, policies: policies)
+        let (watcher, late) = (try chat.client(on: 0, "/rooms"), try chat.client(on: 0, "/rooms"))
+        watcher.send(1, #"{"id":1,"connect":{}}"# + "\n" + #"{"id":2,"subscribe":{"channel":"x"}}"#)
+        #expect(chat.run { Self.text(watcher).contains(#"{"id":2,"subscribe""#) })
+        let subscription = #""channel":"x","recover":true,"offset":1,"epoch":"other","flag":2"#
+        late.send(1, #"{"id":1,"connect":{}}"# + "\n" + #"{"id":2,"subscribe":{\#(subscription)}}"#)
+        #expect(chat.run { Self.text(late).contains(#"{"id":2,"error":{"code":112"#) })
+        late.send(1, #"{"id":3,"subscribe":{"channel":"x"}}"#)
+        #expect(chat.run { Self.text(late).contains(#"{"id":3,"subscribe""#) })
+        chat.scene.settle()
+        // Its own, and the other's.
+        #expect(Self.text(watcher).split(separator: #""join""#).count == 3)
+        #expect(!Self.text(watcher).contains(#""leave""#))
+        chat.scene.finish()
+    }
+
     @Test func clientThatLeavesDuringAWaitIsForgotten() throws {
         let chat = try ChatScene()
         let speaker = try chat.client(on: 0, "/rooms")
