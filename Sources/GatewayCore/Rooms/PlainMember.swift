@@ -20,6 +20,10 @@ protocol PlainRoomMember: RoomSubscriber, OutputSource {
     var hasLeft: Bool { get set }
     /// Beginning of the message that is being received.
     var unfinished: [UInt8] { get set }
+    /// Messages that have no result yet.
+    var unstoredMessages: Int { get set }
+    /// The end of its connection, which waits for them.
+    var pendingEnd: PendingEnd? { get set }
     /// `nil` before the first message in a room whose policy has a `publication-rate`, unless the client has used up some of
     /// its rate on former connections.
     var pacing: PublicationPacing? { get set }
@@ -107,9 +111,13 @@ extension PlainRoomMember {
         // Checking whether the text is JSON costs more than delivering it: only where the room keeps it.
         let payload = policy.keepsHistory ? plain.payload : .binary([])
         let publication = Publication(payload, info: subscription.info)
+        self.unstoredMessages += 1
         self.rooms.publish(RoomPublication(publication: publication, plain: plain), in: shared, by: subscription) {
             [weak self] result in
-            guard let self, case .failure = result, self.subscription != nil else { return }
+            guard let self else { return }
+            self.unstoredMessages -= 1
+            if self.unstoredMessages == 0 { self.pendingEnd.take()?.finish() }
+            guard case .failure = result, self.subscription != nil else { return }
             refused(self, .away)
         }
         if let rate = policy.publicationRate { self.keepRate(rate) }
@@ -147,6 +155,18 @@ extension PlainRoomMember {
 
     private func paceAllowsReading() {
         if self.subscription?.isPaused != true { self.resumeReading() }
+    }
+
+    /// Ends the connection, which the client has ended, when its messages have their results.
+    func endWhenStored(_ end: @escaping (Task) -> Void) {
+        self.leave()
+        guard self.unstoredMessages > 0 else {
+            if let task = self.task { end(task) }
+            return
+        }
+        self.pendingEnd = PendingEnd(on: self.rooms.loop) { [weak self] in
+            if let task = self?.task { end(task) }
+        }
     }
 
     func leave() {
@@ -206,6 +226,8 @@ final class PlainWebSocketMember: WebSocketRelay {
     var subscription: RoomSubscription?
     var hasLeft = false
     var pacing: PublicationPacing?
+    var unstoredMessages = 0
+    var pendingEnd: PendingEnd?
     private let info: ClientInfo
     let clientKey: RoomClientKey?
 
@@ -242,12 +264,13 @@ final class PlainWebSocketMember: WebSocketRelay {
     }
 
     func peerClosed(_ code: CloseCode?, reason: [UInt8]) -> Bool {
-        self.leave()
-        return true
+        self.endWhenStored { $0.answerClose(code, reason: []) }
+        return false
     }
 
     func webSocketEnded(_ end: WebSocketEnd) {
         self.leave()
+        self.pendingEnd.take()?.cancel()
         self.task = nil
     }
 }
@@ -280,6 +303,8 @@ final class PlainStreamMember: TransportConsumer {
     var subscription: RoomSubscription?
     var hasLeft = false
     var pacing: PublicationPacing?
+    var unstoredMessages = 0
+    var pendingEnd: PendingEnd?
     private let client: String
     let clientKey: RoomClientKey?
 
@@ -334,12 +359,12 @@ final class PlainStreamMember: TransportConsumer {
         case .violation(let violation)?: return self.fail(violation)
         case .chunk?, .exhausted?, nil: break
         }
-        self.leave()
-        self.task?.close(linger: .seconds(5))
+        self.endWhenStored { $0.close(linger: .seconds(5)) }
     }
 
     func transportEnded(_ end: TransportEnd) {
         self.leave()
+        self.pendingEnd.take()?.cancel()
         self.task = nil
     }
 

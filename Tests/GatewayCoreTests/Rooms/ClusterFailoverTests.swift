@@ -52,6 +52,38 @@ struct ClusterFailoverTests {
         scene.finish()
     }
 
+    /// It may speak on its next connection from then on.
+    @Test func connectionWithoutAProtocolEndsWhenItsMessagesAreStored() throws {
+        let scene = try ClusterScene(loops: [1], clients: 1, rooms: [Self.room], plainMembers: [Self.room])
+        #expect(try scene.gather())
+        let stream = try scene.stream(to: 0)
+        scene.pass(.milliseconds(100))
+        scene.redis.pause(for: .seconds(1))
+        #expect(scene.plainMembers[0].publish(1))
+        scene.plainMembers[0].sendClose()
+        stream.send("hello\n")
+        stream.finish()
+        scene.pass(.milliseconds(900))
+        #expect(scene.plainMembers[0].isConnected && !stream.sawEnd)
+        for _ in 0..<2 { scene.pass(.milliseconds(150)) }
+        #expect(!scene.plainMembers[0].isConnected && stream.sawEnd)
+        #expect(scene.clients[0].received[Self.room]?.map(\.number) == [1])
+        scene.finish()
+    }
+
+    @Test func connectionWithoutAProtocolEndsAfterSomeTimeIfRedisDoesNotAnswer() throws {
+        let scene = try ClusterScene(loops: [1], clients: 0, rooms: [], plainMembers: [Self.room])
+        #expect(try scene.gather())
+        scene.redis.pause(for: .seconds(60))
+        #expect(scene.plainMembers[0].publish(1))
+        scene.plainMembers[0].sendClose()
+        scene.pass(.seconds(4))
+        #expect(scene.plainMembers[0].isConnected)
+        scene.pass(.seconds(2))
+        #expect(!scene.plainMembers[0].isConnected)
+        scene.finish()
+    }
+
     /// The nodes know different runs of the server until the first one asks again.
     @Test func appendOnlyFileThatBeginsBetweenTheStartsOfTwoNodesInterruptsNobody() throws {
         let scene = try ClusterScene(loops: [1, 1], clients: 2, rooms: [Self.room])

@@ -39,6 +39,9 @@ final class ClusterPlainMember {
         return true
     }
 
+    /// Begins the closing handshake.
+    func sendClose() { self.peer?.send(8, [0x03, 0xE8]) }
+
     /// What it has read before the loss counts as received.
     func vanish() {
         self.read()
