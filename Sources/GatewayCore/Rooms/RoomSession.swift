@@ -120,11 +120,17 @@ final class RoomSession {
     func receivedMalformedBytes() { self.change { $0.receivedMalformedBytes() } }
 
     /// A client that sends nothing: its connection begins with this request.
-    /// - Parameter positions: for ids of its events; `nil` for none.
-    func connect(_ request: Command.ConnectRequest, _ positions: EventPositions?) {
+    /// - Parameter idLimit: of the ids of its events, in bytes; `nil` for events without ids.
+    func connect(_ request: Command.ConnectRequest, idLimit: Int?) {
         let now = self.now
-        self.eventPositions = positions
-        self.change { $0.received(Command(number: 1, .connect(request)), at: now) }
+        self.change { client in
+            client.received(Command(number: 1, .connect(request)), at: now)
+            guard let idLimit else { return }
+            // Those of rooms that neither the client nor its token names any more are forgotten.
+            let channels = Set(request.subscriptions.map(\.channel)).union(client.grantedChannels)
+            self.eventPositions = EventPositions(
+                limit: idLimit, received: request.received.filter { channels.contains($0.key) })
+        }
     }
 
     private func performCommands() {

@@ -289,12 +289,8 @@ private final class RoomStream: RoomConnection {
                 self.exchange.gateway.shared.log.log("a Last-Event-ID that is none of ours is ignored", level: .debug)
             }
         }
-        let channels = Set(request.subscriptions.map(\.channel))
-        let received = request.received.filter { channels.contains($0.key) }
         self.session.start(self)
-        self.session.connect(
-            request,
-            self.isEvents ? EventPositions(limit: self.exchange.maximumHeaderSize / 4, received: received) : nil)
+        self.session.connect(request, idLimit: self.isEvents ? self.exchange.maximumHeaderSize / 4 : nil)
     }
 
     var queuedBytes: Int { self.exchange.queuedBytes }

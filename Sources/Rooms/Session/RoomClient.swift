@@ -52,6 +52,8 @@ package struct RoomClient: Sendable {
     }
 
     package var user: String { self.grant.user }
+    /// Rooms that its token names, whether the client is in them or not.
+    package var grantedChannels: [String] { self.grant.subscriptions.map(\.channel) }
     package var channels: [String] { self.subscriptions.filter(\.value.isComplete).keys.sorted() }
     package var isClosed: Bool { if case .closed = self.phase { true } else { false } }
     /// Further commands must wait until its `connect` is answered.

@@ -79,12 +79,12 @@ struct RoomStreamTests {
         private let scene: GatewayScene
         private var text = ""
 
-        init(_ scene: GatewayScene, _ subscriptions: String, lastEventID: String? = nil) throws {
+        init(_ scene: GatewayScene, _ subscriptions: String, lastEventID: String? = nil, fields: String = "") throws {
             self.scene = scene
             self.peer = try scene.client(1001)
             let query = #"{"subs":{\#(subscriptions)}}"#.replacing("\"", with: "%22")
             let field = lastEventID.map { "Last-Event-ID: \($0)\r\n" } ?? ""
-            self.peer.send("GET /events?cf_connect=\(query) HTTP/1.1\r\nHost: a\r\n\(field)\r\n")
+            self.peer.send("GET /events?cf_connect=\(query) HTTP/1.1\r\nHost: a\r\n\(fields)\(field)\r\n")
         }
 
         /// What came until this text, without the framing of chunks.
@@ -168,6 +168,29 @@ struct RoomStreamTests {
         let again = try EventClient(scene, known, lastEventID: "x=\(epoch).2")
         _ = again.read(until: "id: ")
         #expect(again.publications == [3] && again.lastID == "x=\(epoch).3")
+        scene.finish()
+    }
+
+    /// Its request does not name it.
+    @Test func positionInARoomThatTheServerNamesOutlastsAConnectionWithoutTheRoom() throws {
+        let scene = try GatewayScene(
+            """
+            listeners: [{name: web, listen: "ws://10.1.0.1:1001", forwarding-trusted: [10.0.0.0/8]}]
+            routes: [{name: events, path: /events, target: room-events}]
+            rooms:
+              user-header: X-User
+              personal-room: "#{user}"
+              policies: [{name: all, pattern: "*", history-size: 50, recovery: stream, max-members: 1}]
+            """)
+        let fields = "X-User: ada\r\n"
+        let first = try EventClient(scene, "", fields: fields)
+        _ = first.read(until: "id: ")
+        let id = try #require(first.lastID)
+        #expect(id.hasPrefix("%23ada="))
+        let second = try EventClient(scene, #""x":{}"#, lastEventID: id, fields: fields)
+        _ = second.read(until: "id: ")
+        let ids = try #require(second.lastID)
+        #expect(ids.contains("x=") && ids.contains(id), "\(ids)")
         scene.finish()
     }
 
