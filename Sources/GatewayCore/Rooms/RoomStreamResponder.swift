@@ -93,7 +93,10 @@ final class RoomStreamResponder: HTTPResponder {
         guard let text = PercentCoding.decodedText(Substring(String(value))) else {
             throw JSONSyntaxError(.invalid("cf_connect is not percent-encoded"), at: 0)
         }
-        return try PlainRoomRequest(Array(text.utf8), encoding: .json)
+        let body = try PlainRoomRequest(Array(text.utf8), encoding: .json)
+        // Any page can make a browser send a GET, for which it names no origin.
+        guard !body.publishes else { throw JSONSyntaxError(.invalid("a publication in a request with GET"), at: 0) }
+        return body
     }
 
     private static func refuse(

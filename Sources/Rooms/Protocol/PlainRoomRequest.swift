@@ -31,6 +31,20 @@ package enum PlainRoomRequest: Sendable, Hashable {
         }
     }
 
+    /// Whether it publishes at once.
+    package var publishes: Bool {
+        switch self {
+        case .receive(let request): return request.publication != nil
+        case .connect(let commands):
+            var reader = CommandReader(commands, encoding: .json)
+            while let command = try? reader.next() {
+                if case .publish = command.request { return true }
+            }
+            return false
+        case .emulation: return false
+        }
+    }
+
     /// Unknown members of a request to receive are ignored, but not those of a command that is malformed or not the first:
     /// its sender would get a stream that never answers it.
     private static func checkHasNoCommand(_ body: [UInt8]) throws(JSONSyntaxError) {

@@ -71,6 +71,25 @@ struct RoomStreamTests {
         scene.finish()
     }
 
+    private static let publications = [
+        #"{"publish":{"channel":"x","data":1}}"#,
+        #"{"id":1,"connect":{}}"# + "%0A" + #"{"id":2,"publish":{"channel":"x","data":1}}"#,
+    ]
+
+    /// Any page can make its readers' browsers send a GET, without an `Origin` that a route could refuse.
+    @Test(arguments: publications)
+    func getPublishesNothing(_ request: String) throws {
+        let scene = try self.rooms()
+        let member = try EventClient(scene, #""x":{}"#)
+        _ = member.read(until: "id: ")
+        let response = try scene.fetch("/events?cf_connect=\(request.replacing("\"", with: "%22"))")
+        #expect(response.status == 400)
+        try self.publish(2, scene)
+        _ = member.read(until: #""data":2,"#)
+        #expect(member.publications == [2])
+        scene.finish()
+    }
+
     // MARK: Ids of events
 
     /// Events as a client of one connection reads them.
