@@ -13,6 +13,31 @@ final class RoomSession {
         var channel = ""
     }
 
+    /// The way of pushes: the client gets none before the reply to `connect`.
+    private enum PushOutput {
+        case held([Push], bytes: Int)
+        case open
+
+        var isOpen: Bool { if case .open = self { true } else { false } }
+        var heldBytes: Int { if case .held(_, let bytes) = self { bytes } else { 0 } }
+
+        /// - Returns: whether the push is kept for later.
+        mutating func hold(_ push: Push) -> Bool {
+            guard case .held(var pushes, let bytes) = self else { return false }
+            self = .open
+            pushes.append(push)
+            self = .held(pushes, bytes: bytes + push.message.payload.count + RoomMessage.overhead)
+            return true
+        }
+
+        /// - Returns: those that were held; `nil` if it is open already.
+        mutating func open() -> [Push]? {
+            guard case .held(let pushes, _) = self else { return nil }
+            self = .open
+            return pushes
+        }
+    }
+
     /// Bytes queued in the connection above which no further command is performed.
     private static let outputWatermark = WebSocketTask.outputWatermark
     /// Work of a command, besides what it does in a room.
@@ -32,34 +57,17 @@ final class RoomSession {
     private let encoding: SessionEncoding
     private var client: RoomClient
     private var subscriptions: [String: RoomSubscription] = [:]
-    /// Rest of a message whose commands are not all performed.
-    private var commands: CommandReader?
-    private var waitsForOutput = false
-    /// A room that is behind holds the commands up.
-    private var waitsForRoom = false
-    /// Too many commands wait for their results, `connect` for its answer, or the next command for a room.
-    private var waitsForResults = false
+    private var flow = CommandFlow()
     /// Commands without a result that read presence or histories, or recover publications.
     private var pendingReads = 0
-    /// Reading is paused because commands wait.
-    private var holdsReading = false
     private var isPerforming = false
     /// The broker knows the client.
     private var isRegistered = false
     /// Replies of this step, which leave together.
     private var output: [UInt8] = []
-    /// The first of the commands, if it waits for a room.
-    private var heldCommand: Command?
-    /// Pushes that came before the reply to `connect`, which is sent first.
-    private var heldPushes: [Push] = []
-    private var heldBytes = 0
-    private var holdsPushes = true
+    private var pushes = PushOutput.held([], bytes: 0)
     /// For the ids of its events; `nil` if they have none.
     private var eventPositions: EventPositions?
-    /// Reasons why nothing is read.
-    private var pauses = 0
-    /// Reading has been paused since the timer fired last, for another reason than the client's output.
-    private var wasPaused = false
     /// When the timer fired last.
     private var lastOutput: (isQueued: Bool, sent: UInt64) = (false, 0)
     private let timer = LoopTimer()
@@ -113,8 +121,13 @@ final class RoomSession {
     /// Performs the commands of a message in order, as far as the turn's budget and the peer's reading allow; the rest
     /// follows, and nothing is read meanwhile.
     func received(_ message: [UInt8], encoding: ProtocolEncoding) {
-        self.commands = CommandReader(message, encoding: encoding)
-        self.performCommands()
+        switch self.flow.received(CommandReader(message, encoding: encoding)) {
+        case .perform: self.performCommands()
+        case .overrun:
+            assertionFailure("a message, though reading is paused")
+            self.change { $0.close(.insufficientState) }
+        case .ignore: break
+        }
     }
 
     func receivedMalformedBytes() { self.change { $0.receivedMalformedBytes() } }
@@ -134,84 +147,57 @@ final class RoomSession {
     }
 
     private func performCommands() {
-        while var reader = self.commands {
-            if self.loop.budgetIsSpent {
-                self.flush()
-                self.holdReading()
-                return self.loop.inNextTurn(self)
+        while true {
+            let action = self.flow.next(within: self.limits) { command in
+                // Without Redis, no room is entered soon, and the answer to a ping must be read.
+                !self.rooms.broker.isAway && self.client.mustWait(command)
             }
-            guard self.pauses == 0 else {
+            switch action {
+            case .perform(let command):
+                self.loop.spend(Self.commandWork)
+                self.client.received(command, at: self.now)
+                self.perform()
+            case .reject:
+                self.client.receivedMalformedBytes()
+                self.perform()
+            case .wait(let wait, let pausesReading):
+                if pausesReading { self.connection?.pauseReading() }
                 self.flush()
-                self.waitsForRoom = true
-                return self.holdReading()
-            }
-            guard self.output.count + self.queuedBytes < Self.outputWatermark else {
+                switch wait {
+                case .nextTurn: return self.loop.inNextTurn(self)
+                case .output: return self.awaitProgress()
+                case .room, .results: return
+                }
+            case .finish:
                 self.flush()
-                self.waitsForOutput = true
-                self.holdReading()
-                return self.awaitProgress()
-            }
-            guard self.client.pendingCount < Self.pendingLimit, self.pendingReads < Self.pendingReadLimit,
-                !self.client.isConnecting
-            else {
-                self.flush()
-                self.waitsForResults = true
-                return self.holdReading()
-            }
-            self.loop.spend(Self.commandWork)
-            guard self.performNext(of: &reader) else {
-                self.flush()
-                self.waitsForResults = true
-                return self.holdReading()
+                return self.armTimer()
             }
         }
-        self.flush()
-        self.armTimer()
     }
 
-    /// - Returns: whether the next command was performed. It was not if it waits for a room.
-    private func performNext(of reader: inout CommandReader) -> Bool {
-        do {
-            let command = try self.heldCommand.take() ?? reader.next()
-            self.commands = command == nil || self.client.isClosed ? nil : reader
-            // Without Redis, nothing is entered soon, and the answer to a ping must be read.
-            if let command, !self.rooms.broker.isAway, self.client.mustWait(command) {
-                self.heldCommand = command
-                return false
-            }
-            if let command { self.client.received(command, at: self.now) }
-        } catch {
-            self.commands = nil
-            self.client.receivedMalformedBytes()
+    private var limits: CommandFlow.Limits {
+        CommandFlow.Limits(
+            turnIsSpent: self.loop.budgetIsSpent,
+            outputIsFull: self.output.count + self.queuedBytes >= Self.outputWatermark,
+            resultsAreMissing: self.client.pendingCount >= Self.pendingLimit
+                || self.pendingReads >= Self.pendingReadLimit || self.client.isConnecting)
+    }
+
+    private func resume(_ action: CommandFlow.ResumeAction) {
+        switch action {
+        case .perform(let resumesReading):
+            if resumesReading { self.connection?.resumeReading() }
+            self.performCommands()
+        case .ignore: break
         }
-        self.perform()
-        return true
-    }
-
-    private func resumeCommands() {
-        guard self.commands != nil else { return }
-        self.releaseReading()
-        self.performCommands()
-    }
-
-    /// Nothing is read while commands wait.
-    private func holdReading() {
-        self.holdsReading = true
-        self.pauseReading()
-    }
-
-    private func releaseReading() {
-        guard self.holdsReading else { return }
-        self.holdsReading = false
-        self.resumeReading()
     }
 
     func outputProgressed() {
         for subscription in self.subscriptions.values { self.rooms.outputProgressed(subscription) }
-        guard self.waitsForOutput else { return }
-        guard self.queuedBytes < Self.outputWatermark / 2 else { return self.awaitProgress() }
-        self.waitsForOutput = false
-        self.resumeCommands()
+        switch self.flow.outputProgressed(isDrained: self.queuedBytes < Self.outputWatermark / 2) {
+        case .resume(let action): self.resume(action)
+        case .awaitProgress: self.awaitProgress()
+        }
     }
 
     // MARK: Actions
@@ -228,11 +214,10 @@ final class RoomSession {
     private func completed(_ event: (inout RoomClient) -> Void) {
         guard !self.isPerforming else { return event(&self.client) }
         self.change(event)
-        guard self.waitsForResults, self.client.pendingCount < Self.pendingLimit / 2,
-            self.pendingReads < Self.pendingReadLimit / 2, !self.client.isConnecting
+        guard self.client.pendingCount < Self.pendingLimit / 2, self.pendingReads < Self.pendingReadLimit / 2,
+            !self.client.isConnecting
         else { return }
-        self.waitsForResults = false
-        self.resumeCommands()
+        self.resume(self.flow.resultsArrived())
     }
 
     private func completed<Value>(
@@ -412,13 +397,10 @@ final class RoomSession {
             self.output = []
             self.connection?.send(replies)
         }
-        if self.holdsPushes, self.client.isConnected { self.sendHeldPushes() }
+        if self.client.isConnected, let held = self.pushes.open() { self.sendHeld(held) }
     }
 
-    private func sendHeldPushes() {
-        self.holdsPushes = false
-        let pushes = self.heldPushes
-        (self.heldPushes, self.heldBytes) = ([], 0)
+    private func sendHeld(_ pushes: [Push]) {
         for push in pushes { self.write(push) }
         for subscription in self.subscriptions.values {
             subscription.updateBatchOutput()
@@ -442,16 +424,15 @@ final class RoomSession {
             self.output += self.encoding.framed(push)
         }
         self.flush()
-        self.commands = nil
         // The peer's answer to the Close must be read.
-        self.releaseReading()
+        if self.flow.close() { self.connection?.resumeReading() }
         self.rooms.hub.counters.addDisconnect(disconnect.code)
         self.connection?.close(disconnect)
     }
 
     /// The connection is over, or the client has ended it.
     func connectionEnded() {
-        self.commands = nil
+        _ = self.flow.close()
         self.client.connectionEnded()
         self.perform()
         self.loop.disarm(self.timer)
@@ -510,7 +491,7 @@ extension RoomSession {
 
 extension RoomSession: RoomSubscriber {
     var takesMore: Bool { self.queuedBytes < self.rooms.hub.buffers.memberOutput }
-    var queuedBytes: Int { self.heldBytes + (self.connection?.queuedBytes ?? 0) }
+    var queuedBytes: Int { self.pushes.heldBytes + (self.connection?.queuedBytes ?? 0) }
     var unconsumedBytes: Int { self.subscriptions.values.reduce(0) { $0 + $1.room.backlog(of: $1) } }
 
     func deliver(_ message: LoopMessage, to subscription: RoomSubscription) {
@@ -524,9 +505,7 @@ extension RoomSession: RoomSubscriber {
     }
 
     private func send(_ push: Push) {
-        guard self.holdsPushes else { return self.write(push) }
-        self.heldPushes.append(push)
-        self.heldBytes += push.message.payload.count + RoomMessage.overhead
+        if !self.pushes.hold(push) { self.write(push) }
     }
 
     private func write(_ push: Push) {
@@ -538,7 +517,7 @@ extension RoomSession: RoomSubscriber {
     }
 
     var batchOutput: BatchOutput? {
-        guard !self.holdsPushes, case .commands(let encoding) = self.encoding, let task = self.connection?.webSocket
+        guard self.pushes.isOpen, case .commands(let encoding) = self.encoding, let task = self.connection?.webSocket
         else { return nil }
         return BatchOutput(task: task, encoding: encoding)
     }
@@ -557,18 +536,17 @@ extension RoomSession: RoomSubscriber {
     }
 
     func pauseReading() {
-        self.pauses += 1
-        if !self.waitsForOutput { self.wasPaused = true }
-        if self.pauses == 1 { self.connection?.pauseReading() }
+        switch self.flow.roomPaused() {
+        case .pauseReading: self.connection?.pauseReading()
+        case .ignore: break
+        }
     }
 
     func resumeReading() {
-        self.pauses -= 1
-        if self.pauses == 0 {
-            self.connection?.resumeReading()
-        } else if self.pauses == 1, self.waitsForRoom {
-            self.waitsForRoom = false
-            self.loop.inNextTurn(self)
+        switch self.flow.roomResumed() {
+        case .resumeReading: self.connection?.resumeReading()
+        case .awaitNextTurn: self.loop.inNextTurn(self)
+        case .ignore: break
         }
     }
 }
@@ -578,8 +556,8 @@ extension RoomSession: TimerTarget {
         let now = self.now
         let tookOutput = self.tookOutput()
         // A client that takes none of its output must still answer in time.
-        let mayAnswerLater = tookOutput || self.wasPaused
-        self.wasPaused = self.pauses > 0 && !self.waitsForOutput
+        let wasPaused = self.flow.timerFired()
+        let mayAnswerLater = tookOutput || wasPaused
         self.change { $0.timerFired(at: now, mayAnswerLater: mayAnswerLater) }
     }
 
@@ -593,5 +571,5 @@ extension RoomSession: TimerTarget {
 
 extension RoomSession: TurnEndTarget {
     func turnEnded() {}
-    func nextTurnBegan() { self.resumeCommands() }
+    func nextTurnBegan() { self.resume(self.flow.nextTurnBegan()) }
 }
