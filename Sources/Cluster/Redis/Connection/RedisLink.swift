@@ -28,6 +28,16 @@ final class RedisLink {
         var scripts: [RedisScript] = []
     }
 
+    private enum Phase {
+        /// Not opened yet, or the opening failed.
+        case unconnected
+        case connecting(TransportOpening)
+        /// Commands are accepted, but the handshake or the loading of scripts is not over.
+        case preparing(any Transport)
+        case ready(any Transport)
+        case ended
+    }
+
     private enum Entry {
         case command(RedisCompletion, size: Int, submitted: MonotonicInstant)
         case subscription(channels: [[UInt8]], isSubscribed: Bool)
@@ -45,16 +55,13 @@ final class RedisLink {
     private let requirements: Requirements
     private var connection: RedisConnection
     private var entries: Deque<(id: RedisCommandID, entry: Entry)> = []
-    private var opening: TransportOpening?
-    private var transport: (any Transport)?
+    private var phase = Phase.unconnected
     private let timer = LoopTimer()
     private var flushIsRequested = false
     private var unloadedScripts = 0
     /// Unanswered commands, without subscriptions and scripts, and their bytes.
     private var commandCount = 0
     private var commandBytes = 0
-    private(set) var isReady = false
-    private var isEnded = false
     /// A reply said that the server is no primary any more: the end of the connection is the next event.
     private var isDemoted = false
     private var pausedSince: MonotonicInstant?
@@ -68,6 +75,17 @@ final class RedisLink {
         self.context = context
         self.requirements = requirements
         self.connection = RedisConnection(settings: context.settings.connection(credentials, database: database))
+    }
+
+    var isReady: Bool { if case .ready = self.phase { true } else { false } }
+
+    private var isEnded: Bool { if case .ended = self.phase { true } else { false } }
+
+    private var transport: (any Transport)? {
+        switch self.phase {
+        case .unconnected, .connecting, .ended: nil
+        case .preparing(let transport), .ready(let transport): transport
+        }
     }
 
     /// Whether no command is unanswered.
@@ -91,20 +109,21 @@ final class RedisLink {
         guard let target = self.context.target(self.address) else {
             return self.context.later.add { self.finish(.noTLS) }
         }
-        self.opening = TransportOpening(target, on: self.loop) { [weak self] in self?.opened($0) }
+        self.phase = .connecting(TransportOpening(target, on: self.loop) { [weak self] in self?.opened($0) })
         self.requestFlush()
     }
 
     private func opened(_ result: Result<any Transport, TransportFailure>) {
-        self.opening = nil
         switch result {
         case .success(let transport):
-            self.transport = transport
+            self.phase = .preparing(transport)
             transport.consumer = self
             if self.pausedSince == nil { transport.resumeReading() }
             if let event = self.connection.connected(now: self.now) { self.handle(event) }
             self.requestFlush()
-        case .failure(let failure): self.finish(.transport(failure))
+        case .failure(let failure):
+            self.phase = .unconnected
+            self.finish(.transport(failure))
         }
     }
 
@@ -191,8 +210,9 @@ final class RedisLink {
     }
 
     private func becomeReady() {
-        guard self.connection.isReady, self.unloadedScripts == 0, !self.isReady else { return }
-        self.isReady = true
+        guard self.connection.isReady, self.unloadedScripts == 0, case .preparing(let transport) = self.phase
+        else { return }
+        self.phase = .ready(transport)
         self.owner?.linkBecameReady(self)
     }
 
@@ -235,12 +255,14 @@ final class RedisLink {
     }
 
     private func finish(_ failure: RedisLinkFailure, _ abandoned: RedisAbandonedCommands) {
-        guard !self.isEnded else { return }
-        self.isEnded = true
-        self.isReady = false
+        let phase = self.phase
+        self.phase = .ended
         self.loop.disarm(self.timer)
-        self.opening.take()?.cancel()
-        if let transport = self.transport.take() {
+        switch phase {
+        case .ended: return
+        case .unconnected: break
+        case .connecting(let opening): opening.cancel()
+        case .preparing(let transport), .ready(let transport):
             transport.consumer = nil
             transport.close(linger: .zero)
         }
