@@ -74,24 +74,6 @@ extension TransferChallenge {
     }
 }
 
-extension TransferRequest {
-    /// `nil` if the URL is not valid.
-    var request: URLRequest? {
-        guard let url = URL(string: self.url) else { return nil }
-        var request = URLRequest(url: url)
-        request.httpMethod = self.method
-        for (name, value) in self.fields { request.setValue(value, forHTTPHeaderField: name) }
-        request.httpBody = self.body
-        if let timeout = self.timeout, timeout.isFinite { request.timeoutInterval = timeout }
-        request.networkServiceType = .init(rawValue: self.serviceType) ?? .default
-        request.allowsCellularAccess = self.permissions.allowsCellular
-        request.allowsExpensiveNetworkAccess = self.permissions.allowsExpensive
-        request.allowsConstrainedNetworkAccess = self.permissions.allowsConstrained
-        request.requiresDNSSECValidation = self.permissions.requiresDNSSEC
-        return request
-    }
-}
-
 extension URLSessionConfiguration {
     /// The configuration of the session that carries out transfers: without cookies, credentials and cache, which are the
     /// program's.

@@ -42,7 +42,7 @@ final class TransferAttempt: @unchecked Sendable {  // Used on the delegate queu
 
     /// The request, with the range that is missing; `nil` if its URL is not valid.
     var request: URLRequest? {
-        var request = self.transfer.currentRequest.request
+        var request = self.transfer.currentRequest.urlRequest
         for field in self.resumption?.requestFields ?? [:] {
             request?.setValue(field.value, forHTTPHeaderField: field.name.rawName)
         }

@@ -22,7 +22,7 @@ extension TransferRequest {
     }
 
     /// `nil` if the URL is not valid.
-    var urlRequest: URLRequest? {
+    package var urlRequest: URLRequest? {
         guard let url = URL(string: self.url) else { return nil }
         var request = URLRequest(url: url)
         request.httpMethod = self.method
