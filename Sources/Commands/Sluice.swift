@@ -8,6 +8,12 @@ import StreamTransport
 package struct Sluice: AsyncParsableCommand {
     package init() {}
 
+    private static let exitCodes = ExitStatus.help(
+        [
+            .success: nil, .usage: nil,
+            .unavailable: "--require-target was given and the target cannot be reached",
+            .internalError: nil, .systemError: nil, .inputOrOutput: nil, .configuration: nil,
+        ], title: "EXIT CODES of serve, check and bridge; see --help of other commands")
     package static let configuration = CommandConfiguration(
         commandName: "sluice",
         abstract: "A gateway between TCP, TLS, Unix socket and WebSocket peers.",
@@ -36,14 +42,7 @@ package struct Sluice: AsyncParsableCommand {
 
               sluice --generate-completion-script bash
 
-            EXIT CODES of serve, check and bridge; see --help of other commands
-              0   success
-              64  invalid command line
-              69  --require-target was given and the target cannot be reached
-              70  internal error
-              71  system error at start, like an address in use
-              74  error on standard output
-              78  invalid configuration, or a file that it names is invalid
+            \(Self.exitCodes)
             """,
         version: Version.text,
         groupedSubcommands: [
@@ -83,12 +82,12 @@ extension Sluice {
         let arguments = ProgramArguments()
         guard !arguments.all.isEmpty else {
             ErrorReporter.print("sluice: the arguments cannot be read from /proc/self/cmdline; mount /proc")
-            self.exit(withError: ExitStatus.systemError)
+            self.exit(withError: ExitStatus.systemError.code)
         }
         if let position = arguments.firstInvalidPosition {
             let remedy = "write it in UTF-8, and rename a file whose name is not"
             ErrorReporter.print("sluice: argument \(position) is not valid UTF-8; \(remedy)")
-            self.exit(withError: ExitStatus.usage)
+            self.exit(withError: ExitStatus.usage.code)
         }
         do {
             var command = try self.parseAsRoot(Array(arguments.all.dropFirst()))

@@ -4,6 +4,22 @@ import GatewayConfiguration
 
 /// `sluice connect`: a client for one connection, for terminals and pipes. Needs no gateway.
 struct ConnectCommand: AsyncParsableCommand {
+    private static let exitCodes = ExitStatus.help([
+        .success: "clean close: by us, or by the peer with 1000, 1001 or no code",
+        .usage: nil,
+        .unsendableInput: "standard input cannot be sent: invalid UTF-8, or a line too long",
+        .unavailable: "cannot connect: name lookup, refused, network, or --timeout",
+        .internalError: nil,
+        .systemError: "the system refused a thread or a file descriptor",
+        .inputOrOutput: "error on standard input or output",
+        .temporaryFailure: "--one, and no reply was received",
+        .protocolError: "connection lost: reset, truncated, timed out, or protocol error",
+        .notAllowed: "the server refused the opening handshake or STARTTLS",
+        .configuration: "a certificate, key or other file is missing or invalid",
+        .tls: "TLS failed",
+        .peer: "the peer closed with another close code, which is printed",
+        .interrupted: "interrupted twice, or before the connection was open",
+    ])
     static let configuration = CommandConfiguration(
         commandName: "connect",
         abstract: "Talk to a WebSocket, TCP, TLS or Unix socket server from a terminal or a pipe.",
@@ -43,21 +59,7 @@ struct ConnectCommand: AsyncParsableCommand {
               JSON events for a program:
                 sluice connect --json --wait none wss://feed.example/ < /dev/null
 
-            EXIT CODES
-              0    clean close: by us, or by the peer with 1000, 1001 or no code
-              64   invalid command line
-              65   standard input cannot be sent: invalid UTF-8, or a line too long
-              69   cannot connect: name lookup, refused, network, or --timeout
-              70   internal error
-              71   the system refused a thread or a file descriptor
-              74   error on standard input or output
-              75   --one, and no reply was received
-              76   connection lost: reset, truncated, timed out, or protocol error
-              77   the server refused the opening handshake or STARTTLS
-              78   a certificate, key or other file is missing or invalid
-              79   TLS failed
-              80   the peer closed with another close code, which is printed
-              130  interrupted twice, or before the connection was open
+            \(Self.exitCodes)
             """)
 
     @Argument(help: .value("URL", "URL to connect to, like ws://127.0.0.1:8080/echo."))

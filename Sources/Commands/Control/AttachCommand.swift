@@ -12,6 +12,23 @@ import WebSocketProtocol
 
 /// `sluice attach`: connects standard input and output to an open connection of the gateway.
 struct AttachCommand: AsyncParsableCommand {
+    private static let exitCodes = ExitStatus.help([
+        .success: "clean close, or detached",
+        .usage: nil,
+        .unsendableInput: "standard input cannot be sent: invalid UTF-8, or a line over 16MiB",
+        .notFound: "no such connection, or it is closed",
+        .unavailable: nil,
+        .internalError: "internal error of sluice or the gateway",
+        .inputOrOutput: "error on standard input or output",
+        .temporaryFailure: "temporarily unavailable: try again",
+        .protocolError: "connection lost, or the server is not a control plane",
+        .notAllowed: nil,
+        .configuration: "a certificate, token or other file is missing or invalid",
+        .tls: nil,
+        .peer: "the peer closed with a code other than 1000 or 1001, which is printed",
+        .conflict: "the connection is relayed, another node's, or attached already",
+        .interrupted: "interrupted twice",
+    ])
     static let configuration = CommandConfiguration(
         commandName: "attach",
         abstract: "Use an open connection of a running gateway from a terminal or a pipe.",
@@ -34,22 +51,7 @@ struct AttachCommand: AsyncParsableCommand {
               echo hello | sluice attach 17 --wait 5s
               tar c files | sluice attach 18 > answer
 
-            EXIT CODES
-              0    clean close, or detached
-              64   invalid command line
-              65   standard input cannot be sent: invalid UTF-8, or a line over 16MiB
-              66   no such connection, or it is closed
-              69   cannot connect to the control plane
-              70   internal error of sluice or the gateway
-              74   error on standard input or output
-              75   temporarily unavailable: try again
-              76   connection lost, or the server is not a control plane
-              77   not authorized: no token, or a token without the scope
-              78   a certificate, token or other file is missing or invalid
-              79   TLS with the control plane failed
-              80   the peer closed with a code other than 1000 or 1001, which is printed
-              81   the connection is relayed, another node's, or attached already
-              130  interrupted twice
+            \(Self.exitCodes)
             """)
 
     @Flag(help: "On a WebSocket, send binary messages; write received messages without a newline.")

@@ -302,22 +302,14 @@ struct CommandContext: Sendable {
 
 /// Help text shared by these commands.
 enum ControlHelp {
-    static let exitCodes = """
-        EXIT CODES
-          0    success
-          64   invalid command line, or a value that the gateway rejected
-          65   input too large, or of an unsupported type
-          66   not found, or already closed
-          69   cannot connect to the control plane
-          70   internal error of sluice or the gateway
-          74   error on standard input or output
-          75   temporarily unavailable, or timed out: try again
-          76   the server is not a control plane of this version
-          77   not authorized: no token, or a token without the scope
-          78   invalid configuration, or a file is missing or invalid
-          79   TLS with the control plane failed
-          80   the remote server refused or failed the request
-          81   conflict with the current state, or with another change
-          130  interrupted
-        """
+    static let exitCodes = ExitStatus.help([
+        .success: nil,
+        .usage: "invalid command line, or a value that the gateway rejected",
+        .unsendableInput: nil, .notFound: nil, .unavailable: nil,
+        .internalError: "internal error of sluice or the gateway",
+        .inputOrOutput: "error on standard input or output",
+        .temporaryFailure: nil, .protocolError: nil, .notAllowed: nil,
+        .configuration: "invalid configuration, or a file is missing or invalid",
+        .tls: nil, .peer: nil, .conflict: nil, .interrupted: nil,
+    ])
 }

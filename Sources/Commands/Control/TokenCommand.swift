@@ -7,6 +7,9 @@ import WireText
 
 /// `sluice token`: creates a bearer token for the control plane. Needs no gateway.
 struct TokenCommand: AsyncParsableCommand {
+    private static let exitCodes = ExitStatus.help([
+        .success: nil, .usage: nil, .internalError: nil, .inputOrOutput: nil,
+    ])
     static let configuration = CommandConfiguration(
         commandName: "token",
         abstract: "Create a bearer token for the control plane.",
@@ -20,11 +23,7 @@ struct TokenCommand: AsyncParsableCommand {
               sluice token --name ops --scope read --scope operate --expires 90d
               sluice token --name scraper --scope metrics --json | jq -r .token
 
-            EXIT CODES
-              0   success
-              64  invalid command line
-              70  internal error
-              74  error on standard output
+            \(Self.exitCodes)
             """)
 
     @Option(help: .value("name", "Name of the holder, for the audit log."))

@@ -4,6 +4,13 @@ import GatewayCore
 
 /// `sluice bridge`: runs a gateway with one listener and one target, without a configuration file.
 struct BridgeCommand: GatewayCommand {
+    private static let exitCodes = ExitStatus.help([
+        .success: "drained after a signal",
+        .usage: nil,
+        .unavailable: "--require-target was given and the target cannot be reached",
+        .internalError: nil, .systemError: nil,
+        .configuration: "a certificate, key or other file is missing or invalid",
+    ])
     static let configuration = CommandConfiguration(
         commandName: "bridge",
         abstract: "Relay connections from one address to another.",
@@ -45,13 +52,7 @@ struct BridgeCommand: GatewayCommand {
                 sluice bridge wss://0.0.0.0:8443/vnc tcp://127.0.0.1:5900 \\
                   --certificate cert.pem --key key.pem --client-ca ca.pem
 
-            EXIT CODES
-              0   drained after a signal
-              64  invalid command line
-              69  --require-target was given and the target cannot be reached
-              70  internal error
-              71  system error at start, like an address in use
-              78  a certificate, key or other file is missing or invalid
+            \(Self.exitCodes)
             """)
 
     @Argument(help: .value("LISTEN", "Address for clients, like ws://127.0.0.1:6080/vnc."))
@@ -73,7 +74,7 @@ struct BridgeCommand: GatewayCommand {
     private var process: ProcessOptions
 
     func run() async throws {
-        let located = try await ErrorReporter.reporting(problemsAs: ExitStatus.usage) { try self.request().read() }
+        let located = try await ErrorReporter.reporting(problemsAs: .usage) { try self.request().read() }
         try await ErrorReporter.reporting {
             try ConfigurationFile.audit(located)
             let options = BridgeRunOptions(requiresTarget: self.process.requireTarget, isQuiet: self.process.quiet)

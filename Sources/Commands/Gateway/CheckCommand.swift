@@ -6,6 +6,10 @@ import StreamTransport
 
 /// `sluice check`: validates a configuration file.
 struct CheckCommand: AsyncParsableCommand {
+    private static let exitCodes = ExitStatus.help([
+        .success: "the configuration is valid",
+        .usage: nil, .inputOrOutput: nil, .configuration: nil,
+    ])
     static let configuration = CommandConfiguration(
         commandName: "check",
         abstract: "Check a configuration file without starting anything.",
@@ -31,11 +35,7 @@ struct CheckCommand: AsyncParsableCommand {
               sluice check --config draft.yaml --without-files
               sluice check --config draft.yaml --json | jq -r '.problems[].message'
 
-            EXIT CODES
-              0   the configuration is valid
-              64  invalid command line
-              74  error on standard output
-              78  invalid configuration, or a file that it names is invalid
+            \(Self.exitCodes)
             """)
 
     @Option(help: .value("file", "YAML file to check."), completion: .file())

@@ -4,6 +4,10 @@ import GatewayCore
 
 /// `sluice serve`: runs the gateway as a service.
 struct ServeCommand: GatewayCommand {
+    private static let exitCodes = ExitStatus.help([
+        .success: "drained after a signal",
+        .usage: nil, .internalError: nil, .systemError: nil, .configuration: nil,
+    ])
     static let configuration = CommandConfiguration(
         commandName: "serve",
         abstract: "Run the gateway with a configuration file, or with the built-in configuration.",
@@ -20,12 +24,7 @@ struct ServeCommand: GatewayCommand {
               sluice serve
               sluice serve --config /etc/sluice/sluice.yaml --log-format json
 
-            EXIT CODES
-              0   drained after a signal
-              64  invalid command line
-              70  internal error
-              71  system error at start, like an address in use
-              78  invalid configuration, or a file that it names is invalid
+            \(Self.exitCodes)
             """)
 
     @Option(help: .value("file", "YAML file with listeners, routes and upstreams."), completion: .file())

@@ -10,6 +10,11 @@ import URLLoading
 
 /// `sluice transferd`: the daemon of background sessions.
 struct TransferDaemonCommand: ParsableCommand {
+    private static let exitCodes = ExitStatus.help([
+        .success: "no transfer was left, or another daemon runs",
+        .usage: nil,
+        .systemError: "system error, like a full disk or a missing library",
+    ])
     static let configuration = CommandConfiguration(
         commandName: "transferd",
         abstract: "Run the daemon that carries out background transfers while their programs do not run.",
@@ -33,10 +38,7 @@ struct TransferDaemonCommand: ParsableCommand {
               sluice transferd
               systemctl --user enable --now sluice-transferd.socket
 
-            EXIT CODES
-              0   no transfer was left, or another daemon runs
-              64  invalid command line
-              71  system error, like a full disk or a missing library
+            \(Self.exitCodes)
             """)
 
     func run() throws {
@@ -64,7 +66,7 @@ struct TransferDaemonCommand: ParsableCommand {
             Self.log(outcome == .ended ? "no transfer is left" : "another daemon runs")
         } catch {
             ErrorReporter.print("sluice: \(error)")
-            throw ExitStatus.systemError
+            throw ExitStatus.systemError.code
         }
     }
 

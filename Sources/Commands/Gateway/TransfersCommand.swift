@@ -7,6 +7,13 @@ import Synchronization
 
 /// `sluice transfers`: shows and steers the transfers of the user's background sessions.
 struct TransfersCommand: ParsableCommand {
+    private static let exitCodes = ExitStatus.help([
+        .success: nil, .usage: nil,
+        .notFound: "there is no such transfer",
+        .unavailable: "the daemon cannot be started or reached",
+        .systemError: "system error, like too many open files",
+        .inputOrOutput: nil,
+    ])
     static let configuration = CommandConfiguration(
         commandName: "transfers",
         abstract: "List, follow, suspend, resume or cancel transfers of background sessions.",
@@ -23,13 +30,7 @@ struct TransfersCommand: ParsableCommand {
               sluice transfers --suspend org.example.app 3
               sluice transfers --cancel org.example.app 3
 
-            EXIT CODES
-              0   success
-              64  invalid command line
-              66  there is no such transfer
-              69  the daemon cannot be started or reached
-              71  system error, like too many open files
-              74  error on standard output
+            \(Self.exitCodes)
             """)
 
     @Argument(help: .value("SESSION", "Identifier of the session of the transfer to change."))
@@ -70,10 +71,10 @@ struct TransfersCommand: ParsableCommand {
                 DaemonStarter.start(Self.executable, folders: .current)
             }
         } catch {
-            throw self.fail("\(error)", ExitStatus.systemError)
+            throw self.fail("\(error)", .systemError)
         }
         if let failure = link.attach(within: .seconds(10), { view.received($0) }) {
-            throw self.fail(failure.text, ExitStatus.unavailable)
+            throw self.fail(failure.text, .unavailable)
         }
         if let session, let task {
             let verb: ControlVerb = self.suspend ? .suspend : self.resume ? .resume : .cancel
@@ -85,26 +86,26 @@ struct TransfersCommand: ParsableCommand {
             guard self.follow else { return }
             loss = try view.waitForLoss()
         } catch {
-            throw self.fail(error.line, ExitStatus.inputOrOutput)
+            throw self.fail(error.line, .inputOrOutput)
         }
-        throw self.fail(loss, ExitStatus.unavailable)
+        throw self.fail(loss, .unavailable)
     }
 
     private static var executable: String? {
         try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     }
 
-    private func fail(_ text: String, _ code: ExitCode) -> ExitCode {
+    private func fail(_ text: String, _ status: ExitStatus) -> ExitCode {
         ErrorReporter.print("sluice: \(TerminalText.singleLine(text, limit: 600))")
-        return code
+        return status.code
     }
 
     private func check(_ result: Result<RequestOutcome, DaemonLinkFailure>) throws {
         switch result {
         case .success(.done): break
-        case .success(.unknownTransfer): throw self.fail("there is no such transfer", ExitStatus.notFound)
-        case .success(.refused(let error)): throw self.fail(error.text, ExitStatus.unavailable)
-        case .failure(let failure): throw self.fail(failure.text, ExitStatus.unavailable)
+        case .success(.unknownTransfer): throw self.fail("there is no such transfer", .notFound)
+        case .success(.refused(let error)): throw self.fail(error.text, .unavailable)
+        case .failure(let failure): throw self.fail(failure.text, .unavailable)
         }
     }
 }

@@ -5,40 +5,70 @@ import GatewayConfiguration
 import GatewayCore
 import StreamTransport
 
-/// Exit codes, as in sysexits(3); from 79 on, own ones.
-enum ExitStatus {
-    /// Invalid command line.
-    static let usage = ExitCode(64)
-    static let unsendableInput = ExitCode(65)
-    static let notFound = ExitCode(66)
-    /// A required target, or the control plane, cannot be reached.
-    static let unavailable = ExitCode(69)
-    /// An internal error.
-    static let internalError = ExitCode(70)
-    /// The system refused a socket, a thread or another resource at start.
-    static let systemError = ExitCode(71)
-    static let inputOrOutput = ExitCode(74)
-    /// Another attempt may succeed.
-    static let temporaryFailure = ExitCode(75)
-    static let protocolError = ExitCode(76)
-    static let notAllowed = ExitCode(77)
-    /// The configuration, or a file that it names, is invalid.
-    static let configuration = ExitCode(78)
-    static let tls = ExitCode(79)
-    /// The peer refused, or closed with an error.
-    static let peer = ExitCode(80)
-    static let conflict = ExitCode(81)
-    static let interrupted = ExitCode(130)
+/// Exit codes of all commands, as in sysexits(3); from 79 on, own ones.
+enum ExitStatus: Int32 {
+    case success = 0
+    case usage = 64
+    case unsendableInput = 65
+    case notFound = 66
+    case unavailable = 69
+    case internalError = 70
+    case systemError = 71
+    case inputOrOutput = 74
+    case temporaryFailure = 75
+    case protocolError = 76
+    case notAllowed = 77
+    case configuration = 78
+    case tls = 79
+    case peer = 80
+    case conflict = 81
+    case interrupted = 130
+
+    var code: ExitCode { ExitCode(self.rawValue) }
+
+    /// Meaning in the help of a command that gives no other.
+    private var meaning: String {
+        switch self {
+        case .success: "success"
+        case .usage: "invalid command line"
+        case .unsendableInput: "input too large, or of an unsupported type"
+        case .notFound: "not found, or already closed"
+        case .unavailable: "cannot connect to the control plane"
+        case .internalError: "internal error"
+        case .systemError: "system error at start, like an address in use"
+        case .inputOrOutput: "error on standard output"
+        case .temporaryFailure: "temporarily unavailable, or timed out: try again"
+        case .protocolError: "the server is not a control plane of this version"
+        case .notAllowed: "not authorized: no token, or a token without the scope"
+        case .configuration: "invalid configuration, or a file that it names is invalid"
+        case .tls: "TLS with the control plane failed"
+        case .peer: "the remote server refused or failed the request"
+        case .conflict: "conflict with the current state, or with another change"
+        case .interrupted: "interrupted"
+        }
+    }
+
+    /// A section of a command's help.
+    /// - Parameter statuses: each with what it means for this command; `nil` for the usual meaning.
+    static func help(_ statuses: KeyValuePairs<ExitStatus, String?>, title: String = "EXIT CODES") -> String {
+        let width = statuses.map { "\($0.key.rawValue)".count }.max() ?? 0
+        let rows = statuses.map { status, meaning in
+            let number = "\(status.rawValue)"
+            let padding = String(repeating: " ", count: width - number.count)
+            return "  \(number)\(padding)  \(meaning ?? status.meaning)"
+        }
+        return ([title] + rows).joined(separator: "\n")
+    }
 }
 
 /// Maps the errors of all commands to a line on standard error and an exit code.
 enum ErrorReporter {
     /// Runs `body`, and prints any error it throws.
     ///
-    /// - Parameter code: exit code for problems of a configuration: `usage` if it was given as options, not in a file.
+    /// - Parameter status: for problems of a configuration: `usage` if it was given as options, not in a file.
     /// - Throws: `ExitCode` only.
     static func reporting<Result>(
-        problemsAs code: ExitCode = ExitStatus.configuration, _ body: () async throws -> Result
+        problemsAs status: ExitStatus = .configuration, _ body: () async throws -> Result
     ) async throws -> Result {
         do {
             return try await body()
@@ -46,7 +76,7 @@ enum ErrorReporter {
             throw exit
         } catch let problems as ConfigurationProblems {
             self.print("\(problems)")
-            throw code
+            throw status.code
         } catch {
             self.print(self.text(of: error))
             throw self.exitCode(of: error)
@@ -69,47 +99,51 @@ enum ErrorReporter {
     }
 
     static func exitCode(of error: any Error) -> ExitCode {
+        self.status(of: error).code
+    }
+
+    private static func status(of error: any Error) -> ExitStatus {
         switch error {
-        case is UsageProblems: ExitStatus.usage
-        case is UnusableFiles: ExitStatus.configuration
-        case is UnreachableTarget: ExitStatus.unavailable
-        case is SystemError, is GatewayPlanError, is ThreadShortage: ExitStatus.systemError
-        case let failure as ControlFailure: self.exitCode(of: failure.kind)
-        case let failure as ConnectFailure: self.exitCode(of: failure.kind)
-        default: ExitStatus.internalError
+        case is UsageProblems: .usage
+        case is UnusableFiles: .configuration
+        case is UnreachableTarget: .unavailable
+        case is SystemError, is GatewayPlanError, is ThreadShortage: .systemError
+        case let failure as ControlFailure: self.status(of: failure.kind)
+        case let failure as ConnectFailure: self.status(of: failure.kind)
+        default: .internalError
         }
     }
 
-    private static func exitCode(of kind: ControlFailure.Kind) -> ExitCode {
+    private static func status(of kind: ControlFailure.Kind) -> ExitStatus {
         switch kind {
-        case .invalidRequest: ExitStatus.usage
-        case .invalidConfiguration: ExitStatus.configuration
-        case .unsendableInput: ExitStatus.unsendableInput
-        case .notFound: ExitStatus.notFound
-        case .noConnection: ExitStatus.unavailable
-        case .internalError: ExitStatus.internalError
-        case .unavailable, .receiveTimedOut: ExitStatus.temporaryFailure
-        case .invalidResponse: ExitStatus.protocolError
-        case .notAllowed: ExitStatus.notAllowed
-        case .tls: ExitStatus.tls
-        case .peer: ExitStatus.peer
-        case .conflict: ExitStatus.conflict
-        case .cancelled: ExitStatus.interrupted
+        case .invalidRequest: .usage
+        case .invalidConfiguration: .configuration
+        case .unsendableInput: .unsendableInput
+        case .notFound: .notFound
+        case .noConnection: .unavailable
+        case .internalError: .internalError
+        case .unavailable, .receiveTimedOut: .temporaryFailure
+        case .invalidResponse: .protocolError
+        case .notAllowed: .notAllowed
+        case .tls: .tls
+        case .peer: .peer
+        case .conflict: .conflict
+        case .cancelled: .interrupted
         }
     }
 
-    private static func exitCode(of kind: ConnectFailure.Kind) -> ExitCode {
+    private static func status(of kind: ConnectFailure.Kind) -> ExitStatus {
         switch kind {
-        case .unsendableInput: ExitStatus.unsendableInput
-        case .noConnection: ExitStatus.unavailable
-        case .inputOrOutput: ExitStatus.inputOrOutput
-        case .noAnswer: ExitStatus.temporaryFailure
-        case .connectionLost: ExitStatus.protocolError
-        case .refused: ExitStatus.notAllowed
-        case .tls: ExitStatus.tls
-        case .closedWithCode: ExitStatus.peer
-        case .interrupted: ExitStatus.interrupted
-        case .conflict: ExitStatus.conflict
+        case .unsendableInput: .unsendableInput
+        case .noConnection: .unavailable
+        case .inputOrOutput: .inputOrOutput
+        case .noAnswer: .temporaryFailure
+        case .connectionLost: .protocolError
+        case .refused: .notAllowed
+        case .tls: .tls
+        case .closedWithCode: .peer
+        case .interrupted: .interrupted
+        case .conflict: .conflict
         }
     }
 }

@@ -65,7 +65,7 @@ final class Interruption: Sendable {
             defer { state.isRequested = true }
             return (state.isRequested, state.cancel)
         }
-        if isSecond { exit(130) }
+        if isSecond { exit(ExitStatus.interrupted.rawValue) }
         cancel?()
     }
 
