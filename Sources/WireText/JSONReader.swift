@@ -398,34 +398,3 @@ package struct JSONSyntaxError: Error, Equatable, CustomStringConvertible {
         }
     }
 }
-
-extension [UInt8] {
-    /// Appends a JSON string, with what RFC 8259 §7 requires escaped, and U+2028 and U+2029 as they are.
-    package mutating func append(jsonString text: String) {
-        self.append(UInt8(ascii: "\""))
-        for byte in text.utf8 { self.append(jsonEscaped: byte) }
-        self.append(UInt8(ascii: "\""))
-    }
-
-    /// Appends bytes of valid UTF-8 as a JSON string.
-    package mutating func append(jsonString text: some Sequence<UInt8>) {
-        self.append(UInt8(ascii: "\""))
-        for byte in text { self.append(jsonEscaped: byte) }
-        self.append(UInt8(ascii: "\""))
-    }
-
-    private mutating func append(jsonEscaped byte: UInt8) {
-        switch byte {
-        case UInt8(ascii: "\""), UInt8(ascii: "\\"):
-            self.append(UInt8(ascii: "\\"))
-            self.append(byte)
-        case 0x0A: self.append(contentsOf: #"\n"#.utf8)
-        case 0x0D: self.append(contentsOf: #"\r"#.utf8)
-        case 0x09: self.append(contentsOf: #"\t"#.utf8)
-        case 0..<0x20:
-            self.append(contentsOf: #"\u00"#.utf8)
-            self.append(contentsOf: Hexadecimal.text([byte]).utf8)
-        default: self.append(byte)
-        }
-    }
-}

@@ -136,6 +136,14 @@ struct JSONReaderTests {
         #expect(String(decoding: bytes, as: UTF8.self) == #""a\"\\\n\r\t\u0001\u001fé😀"# + "\u{2028}\"")
     }
 
+    @Test(arguments: [
+        (0x00, #"\u0000"#), (0x09, #"\t"#), (0x0A, #"\n"#), (0x0D, #"\r"#), (0x1F, #"\u001f"#), (0x22, #"\""#),
+        (0x5C, #"\\"#), (0x7F, #"\u007f"#), (0x202E, #"\u202e"#), (0xFEFF, #"\ufeff"#),
+    ])
+    func codeUnitHasOneEscape(_ unit: UInt16, _ escape: String) {
+        #expect(Array(JSONEscape(unit)) == Array(escape.utf8))
+    }
+
     /// Any text either fails or is read to its end, in every prefix.
     @Test func prefixesNeverReadBeyondTheirEnd() {
         let text = Array(#"{"a":[1,-2.5e3,"x\u00e9\n",true,null],"b":{"c":false}}"#.utf8)

@@ -2,6 +2,7 @@ import ByteKernels
 import GatewayCore
 import NIOCore
 import StreamTransport
+import WireText
 
 /// Writes JSON (RFC 8259) directly into bytes, as a list of thousands of connections must be cheap to write.
 package struct JSONText {
@@ -224,33 +225,19 @@ extension OutputSpan<UInt8> {
         } else {
             for index in utf8.indices {
                 let byte = utf8[index]
-                if Self.isEscaped(byte) { self.append(escaped: byte) } else { self.append(byte) }
+                guard Self.isEscaped(byte) else {
+                    self.append(byte)
+                    continue
+                }
+                for part in JSONEscape(UInt16(byte)) { self.append(part) }
             }
         }
         self.append(UInt8(ascii: "\""))
     }
 
+    /// DEL is escaped too: the text may be shown on a terminal.
     private static func isEscaped(_ byte: UInt8) -> Bool {
         byte < 0x20 || byte == 0x22 || byte == 0x5C || byte == 0x7F
-    }
-
-    private mutating func append(escaped byte: UInt8) {
-        switch byte {
-        case 0x22, 0x5C:
-            self.append(0x5C)
-            self.append(byte)
-        case 0x0A: self.append(literal: "\\n")
-        case 0x0D: self.append(literal: "\\r")
-        case 0x09: self.append(literal: "\\t")
-        default:
-            self.append(literal: "\\u00")
-            self.append(hexadecimal: byte >> 4)
-            self.append(hexadecimal: byte & 15)
-        }
-    }
-
-    private mutating func append(hexadecimal digit: UInt8) {
-        self.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + (digit - 10))
     }
 
     /// Capacity that `append(integer:)` needs.

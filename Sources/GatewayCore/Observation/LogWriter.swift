@@ -175,34 +175,25 @@ package struct LogLine: Sendable {
                 quoted += "…"
                 break
             }
-            switch scalar {
-            case "\"": quoted += "\\\""
-            case "\\": quoted += "\\\\"
-            case "\n": quoted += "\\n"
-            case "\r": quoted += "\\r"
-            case "\t": quoted += "\\t"
-            default:
-                if Self.isHarmless(scalar) {
-                    quoted.unicodeScalars.append(scalar)
-                } else {
-                    quoted += Self.escape(scalar)
+            if Self.isPlain(scalar) {
+                quoted.unicodeScalars.append(scalar)
+            } else {
+                for byte in JSONEscape(UInt16(truncatingIfNeeded: scalar.value)) {
+                    quoted.unicodeScalars.append(Unicode.Scalar(byte))
                 }
             }
         }
         return quoted + "\""
     }
 
-    /// No control character (C0, DEL, C1), no line separator of Unicode, no mark that changes the direction of text.
-    private static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
+    /// No quotation mark or backslash, no control character (C0, DEL, C1), no line separator of Unicode, no mark that
+    /// changes the direction of text. What is not plain is one UTF-16 code unit.
+    private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
-        case 0x00...0x1F, 0x7F...0x9F, 0x061C, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: false
+        case 0x00...0x1F, 0x22, 0x5C, 0x7F...0x9F, 0x061C, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF:
+            false
         default: true
         }
-    }
-
-    private static func escape(_ scalar: Unicode.Scalar) -> String {
-        let digits = String(scalar.value, radix: 16)
-        return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
     }
 }
 
