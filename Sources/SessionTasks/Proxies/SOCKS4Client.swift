@@ -1,8 +1,7 @@
-import ByteKernels
 import StreamTransport
 
 /// The client of a SOCKS 4 proxy that asks for one connection; a name is left to the proxy as in SOCKS 4a.
-package struct SOCKS4Client: ProxyClient {
+package struct SOCKS4Client: SOCKSClient {
     private enum State: Equatable {
         case initial
         case awaitingReply([UInt8])
@@ -44,18 +43,10 @@ package struct SOCKS4Client: ProxyClient {
         return .send(self.request)
     }
 
-    package mutating func bytesReceived(_ bytes: RawSpan, consumed: inout Int) -> ProxyAction {
-        while consumed < bytes.byteCount, self.state != .finished {
-            let byte = bytes[byte: consumed]
-            consumed += 1
-            let action = self.received(byte)
-            if action != .wait { return action }
-        }
-        return .wait
-    }
+    package var isFinished: Bool { self.state == .finished }
 
     /// The reply has 8 bytes: a version, which is 0, a code, and an address without meaning.
-    private mutating func received(_ byte: UInt8) -> ProxyAction {
+    package mutating func received(_ byte: UInt8) -> ProxyAction {
         switch self.state {
         case .initial: return self.fail(.violation("it sent bytes before the client did"))
         case .finished: return .wait
@@ -73,15 +64,7 @@ package struct SOCKS4Client: ProxyClient {
         }
     }
 
-    package mutating func inputClosed() -> ProxyAction {
-        self.state == .finished ? .wait : self.fail(.closed)
-    }
-
-    package mutating func deadlinePassed() -> ProxyAction {
-        self.state == .finished ? .wait : self.fail(.timedOut)
-    }
-
-    private mutating func fail(_ failure: ProxyFailure) -> ProxyAction {
+    package mutating func fail(_ failure: ProxyFailure) -> ProxyAction {
         self.state = .finished
         return .fail(failure)
     }

@@ -1,9 +1,8 @@
-import ByteKernels
 import StreamTransport
 
 /// The client of a SOCKS 5 proxy that asks for one connection (RFC 1928), with user name and password if there are any
 /// (RFC 1929).
-package struct SOCKS5Client: ProxyClient {
+package struct SOCKS5Client: SOCKSClient {
     private enum State: Equatable {
         case initial
         case awaitingMethod([UInt8])
@@ -56,17 +55,9 @@ package struct SOCKS5Client: ProxyClient {
         return .send([Self.version, 2, Self.noAuthentication, Self.userAndPassword])
     }
 
-    package mutating func bytesReceived(_ bytes: RawSpan, consumed: inout Int) -> ProxyAction {
-        while consumed < bytes.byteCount, self.state != .finished {
-            let byte = bytes[byte: consumed]
-            consumed += 1
-            let action = self.received(byte)
-            if action != .wait { return action }
-        }
-        return .wait
-    }
+    package var isFinished: Bool { self.state == .finished }
 
-    private mutating func received(_ byte: UInt8) -> ProxyAction {
+    package mutating func received(_ byte: UInt8) -> ProxyAction {
         switch self.state {
         case .initial: return self.fail(.violation("it sent bytes before the client did"))
         case .awaitingMethod(let bytes): return self.methodReceived(bytes + [byte])
@@ -126,15 +117,7 @@ package struct SOCKS5Client: ProxyClient {
         return .established
     }
 
-    package mutating func inputClosed() -> ProxyAction {
-        self.state == .finished ? .wait : self.fail(.closed)
-    }
-
-    package mutating func deadlinePassed() -> ProxyAction {
-        self.state == .finished ? .wait : self.fail(.timedOut)
-    }
-
-    private mutating func fail(_ failure: ProxyFailure) -> ProxyAction {
+    package mutating func fail(_ failure: ProxyFailure) -> ProxyAction {
         self.state = .finished
         return .fail(failure)
     }
