@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Bulk verbs")
 struct BulkSelectionTests {
-    private func order(_ body: String) throws -> BulkSelection {
+    private func selection(_ body: String) throws -> BulkSelection {
         try BulkSelection(JSONBody.decode(BulkRequest.self, from: Array(body.utf8)), defaultCode: 1001)
     }
 
@@ -16,34 +16,34 @@ struct BulkSelectionTests {
         #"{"all":true,"every":true}"#, #"{"selector":{"minAgeMs":-1}}"#, #"{"selector":{"route":{"a":"b"}}}"#,
     ])
     func incompleteOrInvalidBulkRequestIsRefused(_ body: String) {
-        #expect(throws: ControlProblem.self) { try self.order(body) }
+        #expect(throws: ControlProblem.self) { try self.selection(body) }
     }
 
     @Test func longReasonIsRejected() throws {
         let reason = String(repeating: "x", count: 123)
-        #expect(try self.order(#"{"all":true,"reason":"\#(reason)"}"#).signal.reason.count == 123)
-        #expect(throws: ControlProblem.self) { try self.order(#"{"all":true,"reason":"\#(reason)x"}"#) }
+        #expect(try self.selection(#"{"all":true,"reason":"\#(reason)"}"#).signal.reason.count == 123)
+        #expect(throws: ControlProblem.self) { try self.selection(#"{"all":true,"reason":"\#(reason)x"}"#) }
     }
 
     @Test func bulkRequestIsRead() throws {
-        let order = try self.order(
+        let selection = try self.selection(
             #"{"selector":{"label":"team:blue","kind":"stream,webSocket"},"code":4001,"preview":true}"#)
-        #expect(order.filter.labels == [ConnectionFilter.Label(name: "team", value: "blue")])
-        #expect(order.filter.kinds == [.stream, .webSocket])
-        #expect(order.signal == CloseSignal(code: 4001))
-        #expect(order.isPreview)
-        #expect(!order.isAbort)
+        #expect(selection.filter.labels == [ConnectionFilter.Label(name: "team", value: "blue")])
+        #expect(selection.filter.kinds == [.stream, .webSocket])
+        #expect(selection.signal == CloseSignal(code: 4001))
+        #expect(selection.isPreview)
+        #expect(!selection.isAbort)
     }
 
     @Test func selectorAcceptsTypedJSONValues() throws {
-        let order = try self.order(
+        let selection = try self.selection(
             #"{"selector":{"minAgeMs":60000,"minIdleMs":1.5,"stalled":true,"route":["a","b"],"labels":{"team":"blue"}}}"#
         )
-        #expect(order.filter.minimumAge == .seconds(60))
-        #expect(order.filter.minimumIdle == .microseconds(1500))
-        #expect(order.filter.isStalled == true)
-        #expect(order.filter.routes == ["a", "b"])
-        #expect(order.filter.labels == [ConnectionFilter.Label(name: "team", value: "blue")])
+        #expect(selection.filter.minimumAge == .seconds(60))
+        #expect(selection.filter.minimumIdle == .microseconds(1500))
+        #expect(selection.filter.isStalled == true)
+        #expect(selection.filter.routes == ["a", "b"])
+        #expect(selection.filter.labels == [ConnectionFilter.Label(name: "team", value: "blue")])
     }
 
     @Test(arguments: [
@@ -55,12 +55,12 @@ struct BulkSelectionTests {
         (#"{"selector":{"kind":"webSocket","label":""}}"#, "/selector/label"),
     ])
     func selectorErrorHasItsPointer(_ body: String, _ pointer: String) {
-        let problem = #expect(throws: ControlProblem.self) { try self.order(body) }
+        let problem = #expect(throws: ControlProblem.self) { try self.selection(body) }
         #expect(problem?.status == 422)
         #expect(problem?.errors.first?.pointer == pointer)
     }
 
     @Test func selectingEveryConnectionNeedsAll() throws {
-        #expect(try self.order(#"{"all":true}"#).signal == CloseSignal(code: 1001))
+        #expect(try self.selection(#"{"all":true}"#).signal == CloseSignal(code: 1001))
     }
 }

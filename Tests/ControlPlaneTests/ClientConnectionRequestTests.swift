@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Requests to open connections")
 struct ClientConnectionRequestTests {
-    private func order(_ members: String) throws -> ClientConnectionRequest {
+    private func request(_ members: String) throws -> ClientConnectionRequest {
         let body = #"{"url":"ws://127.0.0.1:1/"\#(members)}"#
         return try OpenRequestParser(JSONBody.decode(OpenRequest.self, from: Array(body.utf8))).parse()
     }
@@ -22,14 +22,15 @@ struct ClientConnectionRequestTests {
         (#","tls":{}"#, "/tls"),
     ])
     func invalidMemberHasItsPointer(_ members: String, _ pointer: String) {
-        let problem = #expect(throws: ControlProblem.self) { try self.order(members) }
+        let problem = #expect(throws: ControlProblem.self) { try self.request(members) }
         #expect(problem?.status == 422)
         #expect(problem?.errors.first?.pointer == pointer)
     }
 
     @Test func messageSizeHasTwoNames() throws {
-        #expect(try self.order(#","maximumMessageSize":7"#).options.maximumMessageSize == 7)
-        #expect(try self.order(#","maximumMessageSizeBytes":7"#).options.maximumMessageSize == 7)
-        #expect(try self.order(#","maximumMessageSize":7,"maximumMessageSizeBytes":7"#).options.maximumMessageSize == 7)
+        #expect(try self.request(#","maximumMessageSize":7"#).options.maximumMessageSize == 7)
+        #expect(try self.request(#","maximumMessageSizeBytes":7"#).options.maximumMessageSize == 7)
+        #expect(
+            try self.request(#","maximumMessageSize":7,"maximumMessageSizeBytes":7"#).options.maximumMessageSize == 7)
     }
 }

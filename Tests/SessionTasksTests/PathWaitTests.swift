@@ -10,12 +10,12 @@ struct PathWaitTests {
 
     /// A change of before, which only the others have seen, may have led to its server.
     @Test func firstRepetitionNeedsNoChangeWhereOthersWaitAlready() throws {
-        let ground = TransportTestbed(.simulation)
-        let (loop, host) = (try ground.makeLoop(), try ground.makeHost())
+        let testbed = TransportTestbed(.simulation)
+        let (loop, host) = (try testbed.makeLoop(), try testbed.makeHost())
         let kernel = try host.listen(at: SimulatedSystem.pathNotifications)
         var (repetitions, waits) = ([0, 0], [PathWait]())
         for number in 0...1 {
-            ground.perform(on: loop) {
+            testbed.perform(on: loop) {
                 let wait = PathWait(on: loop) { false }
                 waits.append(wait)
                 _ = wait.wait(after: Self.offline) {
@@ -23,11 +23,11 @@ struct PathWaitTests {
                     _ = wait.wait(after: Self.offline) { repetitions[number] += 1 }
                 }
             }
-            _ = ground.run(until: { false }, atMost: .seconds(5))
+            _ = testbed.run(until: { false }, atMost: .seconds(5))
             #expect(repetitions == (number == 0 ? [1, 0] : [1, 1]))
         }
         #expect(kernel.accepted.count == 1)
-        ground.perform(on: loop) { for wait in waits { wait.end() } }
+        testbed.perform(on: loop) { for wait in waits { wait.end() } }
         #expect(loop.watchedCount == 0)
     }
 }

@@ -10,7 +10,7 @@ import Testing
 struct SecureTransportTests {
     /// Both ends of one secured connection.
     private final class Ends {
-        let meeting: TaskMeeting
+        let harness: TaskHarness
         let lower: (client: SocketConnection, server: SocketConnection)
         let client = RecordingConsumer()
         let server = RecordingConsumer()
@@ -23,8 +23,8 @@ struct SecureTransportTests {
         var resumesServer = true
 
         init(_ kind: TransportTestbed.Kind) throws {
-            self.meeting = try TaskMeeting(kind)
-            let pair = try self.meeting.transportPair()
+            self.harness = try TaskHarness(kind)
+            let pair = try self.harness.transportPair()
             self.lower = (pair.opened, pair.accepted)
         }
 
@@ -54,7 +54,7 @@ struct SecureTransportTests {
         }
 
         func start(_ client: SecureSettings, _ server: SecureSettings) {
-            self.meeting.perform {
+            self.harness.perform {
                 self.startClient(client)
                 self.startServer(server)
             }
@@ -63,25 +63,25 @@ struct SecureTransportTests {
         var areUp: Bool { self.clientEnd != nil && self.serverEnd != nil }
 
         func finish(sourceLocation: SourceLocation = #_sourceLocation) {
-            self.meeting.perform {
+            self.harness.perform {
                 self.clientEnd?.reset()
                 self.serverEnd?.reset()
                 self.lower.client.reset()
                 self.lower.server.reset()
             }
-            self.meeting.finish(sourceLocation: sourceLocation)
+            self.harness.finish(sourceLocation: sourceLocation)
         }
     }
 
     private static let places = TransportTestbed.Kind.allCases.flatMap { kind in
         [
-            Place(kind: kind, version: .tls12, records: .openSSL),
-            Place(kind: kind, version: .tls13, records: .openSSL),
-            Place(kind: kind, version: .tls13, records: .compact),
+            Variant(kind: kind, version: .tls12, records: .openSSL),
+            Variant(kind: kind, version: .tls13, records: .openSSL),
+            Variant(kind: kind, version: .tls13, records: .compact),
         ]
     }
 
-    struct Place: Hashable, CustomTestStringConvertible {
+    struct Variant: Hashable, CustomTestStringConvertible {
         let kind: TransportTestbed.Kind
         let version: TLSVersion
         /// The server's.
@@ -89,80 +89,81 @@ struct SecureTransportTests {
         var testDescription: String { "\(self.version) with \(self.records) records on \(self.kind)" }
     }
 
-    private func server(_ place: Place, _ change: (inout TLSConfiguration) -> Void = { _ in }) throws -> SecureSettings
+    private func server(_ variant: Variant, _ change: (inout TLSConfiguration) -> Void = { _ in }) throws
+        -> SecureSettings
     {
         try SecureFixture.server {
-            $0.minimumVersion = place.version
-            $0.maximumVersion = place.version
-            $0.recordLayer = place.records
+            $0.minimumVersion = variant.version
+            $0.maximumVersion = variant.version
+            $0.recordLayer = variant.records
             change(&$0)
         }
     }
 
     @Test(arguments: Self.places)
-    func bytesAndCloseNotifyAreDelivered(_ place: Place) throws {
-        let ends = try Ends(place.kind)
+    func bytesAndCloseNotifyAreDelivered(_ variant: Variant) throws {
+        let ends = try Ends(variant.kind)
         let bytes = [UInt8].pattern(300_000)
         ends.firstWords = bytes
-        ends.start(try SecureFixture.client(), try self.server(place))
-        #expect(ends.meeting.run { ends.areUp && ends.server.received.count == bytes.count })
+        ends.start(try SecureFixture.client(), try self.server(variant))
+        #expect(ends.harness.run { ends.areUp && ends.server.received.count == bytes.count })
         #expect(ends.server.received == bytes)
-        #expect(ends.serverEnd?.metadata?.version == place.version)
+        #expect(ends.serverEnd?.metadata?.version == variant.version)
         #expect(ends.clientEnd?.writtenBytes == UInt64(bytes.count) && ends.clientEnd?.sentBytes == UInt64(bytes.count))
-        ends.meeting.perform { ends.clientEnd?.shutdownOutput() }
-        #expect(ends.meeting.run { ends.server.events == [.inputClosed] })
+        ends.harness.perform { ends.clientEnd?.shutdownOutput() }
+        #expect(ends.harness.run { ends.server.events == [.inputClosed] })
         let answer = Array("answer".utf8)
-        ends.meeting.perform { answer.withRawSpan { _ = ends.serverEnd?.write($0) } }
-        #expect(ends.meeting.run { ends.client.text == "answer" })
-        ends.meeting.perform { ends.serverEnd?.close(linger: .seconds(1)) }
-        #expect(ends.meeting.run { ends.client.events.contains(.inputClosed) })
+        ends.harness.perform { answer.withRawSpan { _ = ends.serverEnd?.write($0) } }
+        #expect(ends.harness.run { ends.client.text == "answer" })
+        ends.harness.perform { ends.serverEnd?.close(linger: .seconds(1)) }
+        #expect(ends.harness.run { ends.client.events.contains(.inputClosed) })
         #expect(ends.client.end == nil)
         ends.finish()
     }
 
     @Test(arguments: Self.places)
-    func truncationDiffersFromACleanEnd(_ place: Place) throws {
-        let ends = try Ends(place.kind)
+    func truncationDiffersFromACleanEnd(_ variant: Variant) throws {
+        let ends = try Ends(variant.kind)
         ends.firstWords = Array("half a sen".utf8)
-        ends.start(try SecureFixture.client(), try self.server(place))
-        #expect(ends.meeting.run { ends.areUp && ends.server.text == "half a sen" })
-        ends.meeting.perform { ends.lower.client.shutdownOutput() }
-        #expect(ends.meeting.run { ends.server.end != nil })
+        ends.start(try SecureFixture.client(), try self.server(variant))
+        #expect(ends.harness.run { ends.areUp && ends.server.text == "half a sen" })
+        ends.harness.perform { ends.lower.client.shutdownOutput() }
+        #expect(ends.harness.run { ends.server.end != nil })
         #expect(ends.server.end == .failed(.truncated) && !ends.server.events.contains(.inputClosed))
         ends.finish()
     }
 
     @Test(arguments: Self.places)
-    func resetDiffersFromTruncation(_ place: Place) throws {
-        let ends = try Ends(place.kind)
-        ends.start(try SecureFixture.client(), try self.server(place))
-        #expect(ends.meeting.run { ends.areUp })
-        ends.meeting.settle()
-        ends.meeting.perform { ends.clientEnd?.reset() }
-        #expect(ends.meeting.run { ends.server.end != nil && ends.client.end != nil })
+    func resetDiffersFromTruncation(_ variant: Variant) throws {
+        let ends = try Ends(variant.kind)
+        ends.start(try SecureFixture.client(), try self.server(variant))
+        #expect(ends.harness.run { ends.areUp })
+        ends.harness.settle()
+        ends.harness.perform { ends.clientEnd?.reset() }
+        #expect(ends.harness.run { ends.server.end != nil && ends.client.end != nil })
         #expect(ends.server.end == .failed(.reset) && ends.client.end == .abandoned)
         ends.finish()
     }
 
     @Test(arguments: Self.places)
-    func plaintextIsKeptForAConsumerThatIsNotReady(_ place: Place) throws {
-        let ends = try Ends(place.kind)
+    func plaintextIsKeptForAConsumerThatIsNotReady(_ variant: Variant) throws {
+        let ends = try Ends(variant.kind)
         ends.resumesServer = false
         let bytes = [UInt8].pattern(200_000)
         ends.firstWords = bytes
-        ends.start(try SecureFixture.client(), try self.server(place))
-        #expect(ends.meeting.run { ends.areUp })
-        ends.meeting.settle()
+        ends.start(try SecureFixture.client(), try self.server(variant))
+        #expect(ends.harness.run { ends.areUp })
+        ends.harness.settle()
         #expect(ends.server.received.isEmpty)
-        ends.meeting.perform { ends.serverEnd?.resumeReading() }
-        #expect(ends.meeting.run { ends.server.received.count == bytes.count })
+        ends.harness.perform { ends.serverEnd?.resumeReading() }
+        #expect(ends.harness.run { ends.server.received.count == bytes.count })
         #expect(ends.server.received == bytes)
         ends.finish()
     }
 
     @Test(arguments: Self.places)
-    func pausedConsumerContinues(_ place: Place) throws {
-        let ends = try Ends(place.kind)
+    func pausedConsumerContinues(_ variant: Variant) throws {
+        let ends = try Ends(variant.kind)
         let bytes = [UInt8].pattern(100_000)
         ends.firstWords = bytes
         // Takes little, and lets the rest wait every time.
@@ -170,14 +171,14 @@ struct SecureTransportTests {
             ends.serverEnd?.pauseReading()
             return min(offered, 777)
         }
-        ends.start(try SecureFixture.client(), try self.server(place))
-        #expect(ends.meeting.run { ends.areUp })
-        ends.meeting.perform { ends.clientEnd?.shutdownOutput() }
+        ends.start(try SecureFixture.client(), try self.server(variant))
+        #expect(ends.harness.run { ends.areUp })
+        ends.harness.perform { ends.clientEnd?.shutdownOutput() }
         for _ in 0..<200 where !ends.server.events.contains(.inputClosed) {
-            ends.meeting.settle()
-            ends.meeting.perform { ends.serverEnd?.resumeReading() }
+            ends.harness.settle()
+            ends.harness.perform { ends.serverEnd?.resumeReading() }
         }
-        #expect(ends.meeting.run { ends.server.events.contains(.inputClosed) })
+        #expect(ends.harness.run { ends.server.events.contains(.inputClosed) })
         #expect(ends.server.received == bytes)
         ends.server.acceptedCount = { $0 }
         ends.finish()
@@ -185,46 +186,46 @@ struct SecureTransportTests {
 
     @Test(arguments: TaskRole.allCases)
     func peerWithoutAHandshakeTimesOut(_ role: TaskRole) throws {
-        let meeting = try TaskMeeting(.simulation)
-        let (transport, peer) = try meeting.acceptedTransport()
+        let harness = try TaskHarness(.simulation)
+        let (transport, peer) = try harness.acceptedTransport()
         var settings = role == .opened ? try SecureFixture.client() : try SecureFixture.server()
         settings.timeout = .seconds(3)
         let chosen = settings
         var failure: TransportFailure?
-        meeting.perform {
+        harness.perform {
             SecureTransport.upgrade(transport, settings: chosen, received: []) { result in
                 if case .failure(let found) = result { failure = found }
             }
         }
-        #expect(!meeting.run(atMost: .milliseconds(2900)) { failure != nil })
-        #expect(meeting.run(atMost: .seconds(1)) { failure != nil })
+        #expect(!harness.run(atMost: .milliseconds(2900)) { failure != nil })
+        #expect(harness.run(atMost: .seconds(1)) { failure != nil })
         #expect(failure == .deadlinePassed(.securing))
-        #expect(meeting.run { peer.sawEnd || peer.failure != nil })
-        meeting.finish()
+        #expect(harness.run { peer.sawEnd || peer.failure != nil })
+        harness.finish()
     }
 
     @Test(arguments: Self.places)
-    func handshakeWaitsForADecision(_ place: Place) throws {
-        let ends = try Ends(place.kind)
+    func handshakeWaitsForADecision(_ variant: Variant) throws {
+        let ends = try Ends(variant.kind)
         let asked = Mutex<(@Sendable (VerificationDecision) -> Void)?>(nil)
         var settings = try SecureFixture.client { $0.delegatesVerification = true }
         settings.decide = { _, answer in asked.withLock { $0 = answer } }
         ends.firstWords = Array("hello".utf8)
-        ends.start(settings, try self.server(place))
-        #expect(ends.meeting.run { asked.withLock { $0 != nil } })
-        ends.meeting.settle()
+        ends.start(settings, try self.server(variant))
+        #expect(ends.harness.run { asked.withLock { $0 != nil } })
+        ends.harness.settle()
         #expect(ends.clientEnd == nil)
         asked.withLock { $0 }?(.accept)
-        #expect(ends.meeting.run { ends.areUp && ends.server.text == "hello" })
+        #expect(ends.harness.run { ends.areUp && ends.server.text == "hello" })
         ends.finish()
     }
 
     /// A TLS 1.3 client completes its handshake before the server has verified its certificate, and may send data.
     @Test(arguments: Self.places)
-    func bytesArrivingDuringTheDecisionAreKept(_ place: Place) throws {
-        let ends = try Ends(place.kind)
+    func bytesArrivingDuringTheDecisionAreKept(_ variant: Variant) throws {
+        let ends = try Ends(variant.kind)
         let asked = Mutex<(@Sendable (VerificationDecision) -> Void)?>(nil)
-        var settings = try self.server(place) {
+        var settings = try self.server(variant) {
             $0.peerVerification = .required
             $0.delegatesVerification = true
         }
@@ -234,13 +235,13 @@ struct SecureTransportTests {
         ends.firstWords = bytes
         ends.resumesServer = false
         ends.start(try SecureFixture.client { $0.identities = [identity] }, settings)
-        #expect(ends.meeting.run { asked.withLock { $0 != nil } })
-        ends.meeting.settle()
+        #expect(ends.harness.run { asked.withLock { $0 != nil } })
+        ends.harness.settle()
         asked.withLock { $0 }?(.accept)
-        #expect(ends.meeting.run { ends.areUp })
-        ends.meeting.settle()
-        ends.meeting.perform { ends.serverEnd?.resumeReading() }
-        #expect(ends.meeting.run { ends.server.received.count == bytes.count })
+        #expect(ends.harness.run { ends.areUp })
+        ends.harness.settle()
+        ends.harness.perform { ends.serverEnd?.resumeReading() }
+        #expect(ends.harness.run { ends.server.received.count == bytes.count })
         #expect(ends.server.received == bytes)
         ends.finish()
     }
@@ -250,7 +251,7 @@ struct SecureTransportTests {
         var settings = try SecureFixture.client { $0.delegatesVerification = true }
         settings.decide = { _, answer in answer(.reject) }
         ends.start(settings, try SecureFixture.server())
-        #expect(ends.meeting.run { ends.clientFailure != nil && ends.serverFailure != nil })
+        #expect(ends.harness.run { ends.clientFailure != nil && ends.serverFailure != nil })
         if case .tls? = ends.clientFailure {} else { Issue.record("\(String(describing: ends.clientFailure))") }
         ends.finish()
     }
@@ -265,10 +266,10 @@ struct SecureTransportTests {
         var server = try SecureFixture.server()
         server.timeout = .seconds(1000)
         ends.start(settings, server)
-        #expect(ends.meeting.run { asked.withLock { $0 != nil } })
-        #expect(!ends.meeting.run(atMost: .seconds(60)) { ends.clientFailure != nil })
+        #expect(ends.harness.run { asked.withLock { $0 != nil } })
+        #expect(!ends.harness.run(atMost: .seconds(60)) { ends.clientFailure != nil })
         asked.withLock { $0 }?(.accept)
-        #expect(ends.meeting.run { ends.areUp })
+        #expect(ends.harness.run { ends.areUp })
         ends.finish()
     }
 
@@ -277,7 +278,7 @@ struct SecureTransportTests {
         let root = try SecureFixture.otherRoot()
         let settings = try SecureFixture.client { $0.trust = .only([root]) }
         ends.start(settings, try SecureFixture.server())
-        #expect(ends.meeting.run { ends.clientFailure != nil })
+        #expect(ends.harness.run { ends.clientFailure != nil })
         guard case .tls(let layer) = ends.clientFailure, let found = layer.cause as? TLSFailure,
             case .verification = found.kind
         else {
@@ -291,36 +292,36 @@ struct SecureTransportTests {
     @Test func progressIsReportedWhenRecordsHaveLeft() throws {
         let ends = try Ends(.simulation)
         ends.start(try SecureFixture.client(), try SecureFixture.server())
-        #expect(ends.meeting.run { ends.areUp })
+        #expect(ends.harness.run { ends.areUp })
         var done = false
         ends.client.onOutputProgressed = { done = ends.clientEnd?.sentBytes == 5 }
-        ends.meeting.perform {
+        ends.harness.perform {
             Array("12345".utf8).withRawSpan { ends.clientEnd?.write($0) }
             ends.clientEnd?.awaitProgress()
         }
-        #expect(ends.meeting.run { done })
+        #expect(ends.harness.run { done })
         ends.finish()
     }
 
     /// Thousands of records come in one read; a few hundred are opened in one turn, and none is lost.
     @Test(arguments: Self.places)
-    func numberOfRecordsOpenedInOneTurnIsBounded(_ place: Place) throws {
-        let ends = try Ends(place.kind)
-        ends.start(try SecureFixture.client(), try self.server(place))
-        #expect(ends.meeting.run { ends.areUp })
+    func numberOfRecordsOpenedInOneTurnIsBounded(_ variant: Variant) throws {
+        let ends = try Ends(variant.kind)
+        ends.start(try SecureFixture.client(), try self.server(variant))
+        #expect(ends.harness.run { ends.areUp })
         let bytes = (0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
-        let loop = ends.meeting.loop
+        let loop = ends.harness.loop
         // Like a WebSocket: unconsumed bytes are offered again.
         ends.server.acceptedCount = { offered in
             guard !loop.budgetIsSpent else { return 0 }
             loop.spend(offered)
             return offered
         }
-        ends.meeting.perform {
+        ends.harness.perform {
             for byte in bytes { [byte].withRawSpan { ends.clientEnd?.writeThrough($0) } }
         }
         var (most, last) = (0, 0)
-        let isDone = ends.meeting.run {
+        let isDone = ends.harness.run {
             most = max(most, ends.server.received.count - last)
             last = ends.server.received.count
             return last == bytes.count

@@ -40,12 +40,12 @@ struct WatchedTunnel: Hashable {
         case .finished(let side) where self.machine.kind(of: side) == .webSocket: self[side].isGone = true
         default: break
         }
-        var broken = self.timerFaults(actions) + self.endFaults(before, actions)
+        var broken = self.timerViolations(actions) + self.endViolations(before, actions)
         for side in TunnelSide.allCases {
             guard let action = actions[side] else { continue }
-            if let fault = self.apply(action, side) { broken.append("\(side): \(fault)") }
+            if let violation = self.apply(action, side) { broken.append("\(side): \(violation)") }
         }
-        broken += self.lossFaults(before, event, actions)
+        broken += self.lossViolations(before, event, actions)
         for side in TunnelSide.allCases {
             let was = before.machine.direction(from: side)
             if was != .open, was != self.machine.direction(from: side) {
@@ -55,13 +55,13 @@ struct WatchedTunnel: Hashable {
         return broken
     }
 
-    private mutating func timerFaults(_ actions: TunnelActions) -> [String] {
+    private mutating func timerViolations(_ actions: TunnelActions) -> [String] {
         if actions.startsClosingTimer, self.timerStarted { return ["closing timer started twice"] }
         if actions.startsClosingTimer { self.timerStarted = true }
         return []
     }
 
-    private mutating func endFaults(_ before: WatchedTunnel, _ actions: TunnelActions) -> [String] {
+    private mutating func endViolations(_ before: WatchedTunnel, _ actions: TunnelActions) -> [String] {
         var broken: [String] = []
         if before.machine.termination != nil, before.machine.termination != self.machine.termination {
             broken.append("the reason changed")
@@ -99,11 +99,11 @@ struct WatchedTunnel: Hashable {
         case .answerClose, .fail, .close, .reset:
             defer { peer.isEnding = true }
             return self.timerStarted
-                ? self.lastOrderFault(action, peer, isStream: isStream) : "\(action) without a timer"
+                ? self.endActionViolation(action, peer, isStream: isStream) : "\(action) without a timer"
         }
     }
 
-    private func lastOrderFault(_ action: SideAction, _ peer: Peer, isStream: Bool) -> String? {
+    private func endActionViolation(_ action: SideAction, _ peer: Peer, isStream: Bool) -> String? {
         let fits: Bool =
             switch action {
             case .answerClose: !isStream && peer.closeReceived && !peer.closeSent
@@ -115,7 +115,7 @@ struct WatchedTunnel: Hashable {
     }
 
     /// A loss on one side is never a clean end on the other.
-    private func lossFaults(_ before: WatchedTunnel, _ event: TunnelEvent, _ actions: TunnelActions) -> [String] {
+    private func lossViolations(_ before: WatchedTunnel, _ event: TunnelEvent, _ actions: TunnelActions) -> [String] {
         guard let side = event.culprit else { return [] }
         let lost = before[side]
         let other = before[side.other]

@@ -6,13 +6,13 @@ import WireText
 
 @Suite("A request as it is sent, RFC 9112 §3, §6")
 struct RequestPlanTests {
-    private func order(
+    private func request(
         _ method: String = "GET", _ fields: [(String, String)] = [], body: RequestBody = .none
     ) -> ExchangeRequest {
         let head = RequestHead(method: method, target: "/x", fields: FieldLines(fields.map { FieldLine($0.0, $0.1) }))
-        var order = ExchangeRequest(ServerEndpoint(.http, host: "a.test"), head: head)
-        order.body = body
-        return order
+        var request = ExchangeRequest(ServerEndpoint(.http, host: "a.test"), head: head)
+        request.body = body
+        return request
     }
 
     private final class Nothing: BodySource {
@@ -21,23 +21,24 @@ struct RequestPlanTests {
     }
 
     @Test func hostIsTheFirstField() throws {
-        #expect(try RequestPlan(self.order()).head.fields.all == [FieldLine("Host", "a.test")])
-        var order = self.order()
-        order.origin = ServerEndpoint(.http, host: "::1", port: 8080)
-        #expect(try RequestPlan(order).head.fields["host"] == "[::1]:8080")
-        #expect(try RequestPlan(self.order("GET", [("host", "b.test")])).head.fields["host"] == "b.test")
+        #expect(try RequestPlan(self.request()).head.fields.all == [FieldLine("Host", "a.test")])
+        var request = self.request()
+        request.origin = ServerEndpoint(.http, host: "::1", port: 8080)
+        #expect(try RequestPlan(request).head.fields["host"] == "[::1]:8080")
+        #expect(try RequestPlan(self.request("GET", [("host", "b.test")])).head.fields["host"] == "b.test")
     }
 
     @Test func requestHasTheLengthOfItsBody() throws {
-        #expect(try RequestPlan(self.order()).framing == .none)
-        #expect(try RequestPlan(self.order("POST")).head.fields["content-length"] == "0")
-        let bytes = try RequestPlan(self.order("PUT", body: .bytes([1, 2, 3])))
+        #expect(try RequestPlan(self.request()).framing == .none)
+        #expect(try RequestPlan(self.request("POST")).head.fields["content-length"] == "0")
+        let bytes = try RequestPlan(self.request("PUT", body: .bytes([1, 2, 3])))
         #expect(bytes.framing == .length(3))
         #expect(bytes.head.fields["content-length"] == "3")
-        let stream = try RequestPlan(self.order("POST", body: .source(Nothing(), length: nil)))
+        let stream = try RequestPlan(self.request("POST", body: .source(Nothing(), length: nil)))
         #expect(stream.framing == .chunked)
         #expect(stream.head.fields["transfer-encoding"] == "chunked")
-        let said = try RequestPlan(self.order("POST", [("Content-Length", "9")], body: .source(Nothing(), length: nil)))
+        let said = try RequestPlan(
+            self.request("POST", [("Content-Length", "9")], body: .source(Nothing(), length: nil)))
         #expect(said.framing == .length(9))
         #expect(said.head.fields.filter { $0.isNamed("content-length") }.count == 1)
     }
@@ -51,26 +52,26 @@ struct RequestPlanTests {
         ("POST", [("Content-Length", "3"), ("Content-Length", "3")], .bodyLength),
     ])
     func ambiguousRequestIsRefused(_ method: String, _ fields: [(String, String)], _ fault: RequestError) {
-        #expect(throws: fault) { try RequestPlan(self.order(method, fields, body: .bytes([1, 2, 3]))) }
+        #expect(throws: fault) { try RequestPlan(self.request(method, fields, body: .bytes([1, 2, 3]))) }
     }
 
     /// RFC 9110 §11.7.2.
     @Test func serverDoesNotGetTheCredentialsOfAProxy() throws {
-        var order = self.order("GET", [("proxy-authorization", "Basic eA==")])
-        #expect(try RequestPlan(order).head.fields["Proxy-Authorization"] == nil)
-        order.proxy = ProxyServer(.host("proxy.test", port: 80), .connect)
-        #expect(try RequestPlan(order).head.fields["Proxy-Authorization"] == nil)
-        order.proxy?.method = .forwarding
-        #expect(try RequestPlan(order).head.fields["Proxy-Authorization"] == "Basic eA==")
-        order.proxy?.authorization = "Basic eQ=="
-        #expect(try RequestPlan(order).head.fields.values("Proxy-Authorization") == ["Basic eQ=="])
+        var request = self.request("GET", [("proxy-authorization", "Basic eA==")])
+        #expect(try RequestPlan(request).head.fields["Proxy-Authorization"] == nil)
+        request.proxy = ProxyServer(.host("proxy.test", port: 80), .connect)
+        #expect(try RequestPlan(request).head.fields["Proxy-Authorization"] == nil)
+        request.proxy?.method = .forwarding
+        #expect(try RequestPlan(request).head.fields["Proxy-Authorization"] == "Basic eA==")
+        request.proxy?.authorization = "Basic eQ=="
+        #expect(try RequestPlan(request).head.fields.values("Proxy-Authorization") == ["Basic eQ=="])
     }
 
     @Test(arguments: ["", "/a b", "/a\r\nX: y", "/\u{7F}"])
     func textThatIsNoTargetIsRefused(_ target: String) {
-        var order = self.order()
-        order.head.target = target
-        #expect(throws: RequestError.target) { try RequestPlan(order) }
+        var request = self.request()
+        request.head.target = target
+        #expect(throws: RequestError.target) { try RequestPlan(request) }
     }
 
     @Test func originWithoutHostPortOrSecurityIsRefused() {
@@ -78,21 +79,21 @@ struct RequestPlanTests {
             ServerEndpoint(.http, host: ""), ServerEndpoint(.http, host: "a", port: 0),
             ServerEndpoint(.https, host: "a"),
         ] {
-            var order = self.order()
-            order.origin = origin
-            #expect(throws: RequestError.origin) { try RequestPlan(order) }
+            var request = self.request()
+            request.origin = origin
+            #expect(throws: RequestError.origin) { try RequestPlan(request) }
         }
     }
 
     @Test func expectationIsSentOnlyWithABody() throws {
-        var order = self.order("POST", body: .bytes([1]))
-        order.continueTimeout = .seconds(3)
-        let plan = try RequestPlan(order)
+        var request = self.request("POST", body: .bytes([1]))
+        request.continueTimeout = .seconds(3)
+        let plan = try RequestPlan(request)
         #expect(plan.continueTimeout == .seconds(3))
         #expect(plan.head.fields["expect"] == "100-continue")
-        order.body = .bytes([])
-        #expect(try RequestPlan(order).continueTimeout == nil)
-        let own = try RequestPlan(self.order("POST", [("Expect", "100-Continue")], body: .bytes([1])))
+        request.body = .bytes([])
+        #expect(try RequestPlan(request).continueTimeout == nil)
+        let own = try RequestPlan(self.request("POST", [("Expect", "100-Continue")], body: .bytes([1])))
         #expect(own.continueTimeout == RequestPlan.continueTimeout)
         #expect(own.head.fields.filter { $0.isNamed("expect") }.count == 1)
     }

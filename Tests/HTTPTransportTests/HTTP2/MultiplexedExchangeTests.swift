@@ -32,8 +32,8 @@ struct MultiplexedExchangeTests {
         let server = try await HTTP2Server(
             tls: SecureFixture.server { $0.applicationProtocols = ["h2"] }, Self.echoesPaths)
         let context = try Self.client()
-        let first = await self.pool.perform(server.secureOrder(context, target: "/a"))
-        let second = await self.pool.perform(server.secureOrder(context, target: "/b"))
+        let first = await self.pool.perform(server.secureRequest(context, target: "/a"))
+        let second = await self.pool.perform(server.secureRequest(context, target: "/b"))
         #expect(first.text == "/a" && second.text == "/b" && server.connections == 1)
         #expect(first.head?.version == HTTPVersion(2, 0) && first.framing == .untilClose)
         let metadata = [first, second].compactMap { $0.metrics?.connection }
@@ -47,7 +47,7 @@ struct MultiplexedExchangeTests {
             [[.request, .send(ok), .request, .send(ok)]],
             tls: SecureFixture.server { $0.applicationProtocols = ["http/1.1"] })
         let context = try Self.client()
-        for _ in 0..<2 { #expect(await self.pool.perform(server.secureOrder(context)).text == "ok") }
+        for _ in 0..<2 { #expect(await self.pool.perform(server.secureRequest(context)).text == "ok") }
         #expect(server.connections == 1)
     }
 
@@ -58,7 +58,7 @@ struct MultiplexedExchangeTests {
         let pool = self.pool
         let texts = await withTaskGroup(of: String.self) { group in
             for number in 0..<20 {
-                group.addTask { await pool.perform(server.secureOrder(context, target: "/\(number)")).text }
+                group.addTask { await pool.perform(server.secureRequest(context, target: "/\(number)")).text }
             }
             return await group.reduce(into: Set<String>()) { $0.insert($1) }
         }
@@ -67,9 +67,9 @@ struct MultiplexedExchangeTests {
 
     @Test func serverWithoutHTTP2FailsARequestThatAssumesIt() async throws {
         let server = try await RawServer([[.receive("SM\r\n\r\n"), .send("HTTP/1.1 400 Bad Request\r\n\r\n")]])
-        var order = server.order()
-        order.assumesHTTP2 = true
-        guard case .http2(.violation)? = await self.pool.perform(order).failure else { return #expect(Bool(false)) }
+        var request = server.request()
+        request.assumesHTTP2 = true
+        guard case .http2(.violation)? = await self.pool.perform(request).failure else { return #expect(Bool(false)) }
     }
 
     // MARK: Heads
@@ -81,11 +81,11 @@ struct MultiplexedExchangeTests {
             heads.withLock { $0.append(block) }
             peer.respond(stream, 204)
         }
-        var order = server.order(
+        var request = server.request(
             "GET", target: "/x?y",
             [("Connection", "X-Hop, keep-alive"), ("X-Hop", "1"), ("TE", "trailers, gzip"), ("Accept", "*/*")])
-        order.priority = 1
-        #expect(await self.pool.perform(order).head?.status == 204)
+        request.priority = 1
+        #expect(await self.pool.perform(request).head?.status == 204)
         #expect(
             heads.withLock { $0 } == [
                 HTTP2FieldBlock([
@@ -106,9 +106,9 @@ struct MultiplexedExchangeTests {
             for _ in 0..<2 { peer.respond(stream, 103, ends: false) }
             peer.respond(stream, 200, [("a", "1"), ("a", "2")], Array("text".utf8), trailers: [("t", "x")])
         }
-        let diary = await self.pool.perform(server.order())
-        #expect(diary.informational == [103, 103] && diary.text == "text" && diary.ends == 1)
-        #expect(diary.head?.fields.values("a") == ["1", "2"] && diary.trailers == [FieldLine("t", "x")])
+        let recorder = await self.pool.perform(server.request())
+        #expect(recorder.informational == [103, 103] && recorder.text == "text" && recorder.ends == 1)
+        #expect(recorder.head?.fields.values("a") == ["1", "2"] && recorder.trailers == [FieldLine("t", "x")])
     }
 
     @Test func tooManyInformationalHeadsFailTheExchange() async throws {
@@ -116,7 +116,7 @@ struct MultiplexedExchangeTests {
             guard case .head(let stream, _, _) = event else { return }
             for _ in 0..<40 { peer.respond(stream, 103, ends: false) }
         }
-        #expect(await self.pool.perform(server.order()).failure == .violation(.tooManyInformationalHeads))
+        #expect(await self.pool.perform(server.request()).failure == .violation(.tooManyInformationalHeads))
     }
 
     @Test func headBeyondTheLimitFailsItsExchangeOnly() async throws {
@@ -128,9 +128,9 @@ struct MultiplexedExchangeTests {
         var settings = PoolSettings()
         settings.limits.headBytes = 10_000
         let pool = ConnectionPool(settings: settings)
-        let large = await pool.perform(server.order(target: "/large"))
+        let large = await pool.perform(server.request(target: "/large"))
         #expect(large.failure == .violation(.head(.tooLong(limit: 10_000))))
-        #expect(await pool.perform(server.order()).head?.status == 200)
+        #expect(await pool.perform(server.request()).head?.status == 200)
         #expect(server.connections == 1)
     }
 
@@ -143,16 +143,16 @@ struct MultiplexedExchangeTests {
             peer.respond(stream)
         }
         let cookie = String(repeating: "c", count: 50_000)
-        let order = server.order(target: "/" + String(repeating: "u", count: 60_000), [("Cookie", cookie)])
-        #expect(await self.pool.perform(order).head?.status == 200)
+        let request = server.request(target: "/" + String(repeating: "u", count: 60_000), [("Cookie", cookie)])
+        #expect(await self.pool.perform(request).head?.status == 200)
         #expect(sizes.withLock { $0 }.first.map { $0 > 110_000 } == true && server.connections == 1)
     }
 
     @Test func requestHeadBeyondTheLimitIsTheCallersFault() async throws {
         let server = try await HTTP2Server(Self.echoesPaths)
         let cookies = (0..<6).map { ("Cookie", String(repeating: "\($0)", count: 50_000)) }
-        #expect(await self.pool.perform(server.order("POST", cookies)).failure == .request(.headTooLarge))
-        #expect(await self.pool.perform(server.order(target: "/next")).text == "/next")
+        #expect(await self.pool.perform(server.request("POST", cookies)).failure == .request(.headTooLarge))
+        #expect(await self.pool.perform(server.request(target: "/next")).text == "/next")
         #expect(server.connections == 1)
     }
 
@@ -164,11 +164,11 @@ struct MultiplexedExchangeTests {
             peer.respond(stream, 200, [], peer.bodies[stream] ?? [])
         }
         let body = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
-        var order = server.order("POST")
-        order.body = .bytes(body)
-        let diary = await self.pool.perform(order)
-        #expect(diary.content == body && diary.sent == body.count)
-        #expect(diary.metrics?.requestBodyBytes == 3_000_000 && diary.metrics?.responseBodyBytes == 3_000_000)
+        var request = server.request("POST")
+        request.body = .bytes(body)
+        let recorder = await self.pool.perform(request)
+        #expect(recorder.content == body && recorder.sent == body.count)
+        #expect(recorder.metrics?.requestBodyBytes == 3_000_000 && recorder.metrics?.responseBodyBytes == 3_000_000)
     }
 
     @Test func unpulledStreamDoesNotStopOthers() async throws {
@@ -177,11 +177,11 @@ struct MultiplexedExchangeTests {
             guard case .head(let stream, _, _) = event else { return }
             peer.respond(stream, 200, [], body)
         }
-        let slow = Diary()
-        let exchange = self.pool.exchange(server.order(), consumer: slow)
+        let slow = ExchangeRecorder()
+        let exchange = self.pool.exchange(server.request(), consumer: slow)
         exchange.start()
         await slow.headCame.pass()
-        for _ in 0..<3 { #expect(await self.pool.perform(server.order()).content.count == body.count) }
+        for _ in 0..<3 { #expect(await self.pool.perform(server.request()).content.count == body.count) }
         #expect(slow.now.content.isEmpty && slow.now.ends == 0 && server.connections == 1)
         slow.pull(.max, exchange)
         #expect(await slow.whole().content == body)
@@ -198,11 +198,11 @@ struct MultiplexedExchangeTests {
             default: break
             }
         }
-        var order = server.order("POST")
-        order.body = .bytes(Array("body".utf8))
-        order.continueTimeout = .seconds(200)
-        let diary = await self.pool.perform(order)
-        #expect(diary.text == "body" && diary.informational == [100] && asked.withLock { $0 } == 1)
+        var request = server.request("POST")
+        request.body = .bytes(Array("body".utf8))
+        request.continueTimeout = .seconds(200)
+        let recorder = await self.pool.perform(request)
+        #expect(recorder.text == "body" && recorder.informational == [100] && asked.withLock { $0 } == 1)
     }
 
     @Test func responseBeforeTheEndOfTheBodyResetsTheStreamOnly() async throws {
@@ -211,10 +211,10 @@ struct MultiplexedExchangeTests {
             peer.consumes = false
             peer.respond(stream, block.first(":method")?.count == 4 ? 413 : 200)
         }
-        var order = server.order("POST")
-        order.body = .bytes([UInt8](repeating: 1, count: 4_000_000))
-        #expect(await self.pool.perform(order).head?.status == 413)
-        #expect(await self.pool.perform(server.order()).head?.status == 200)
+        var request = server.request("POST")
+        request.body = .bytes([UInt8](repeating: 1, count: 4_000_000))
+        #expect(await self.pool.perform(request).head?.status == 413)
+        #expect(await self.pool.perform(server.request()).head?.status == 200)
         #expect(server.connections == 1)
     }
 
@@ -231,23 +231,23 @@ struct MultiplexedExchangeTests {
             default: break
             }
         }
-        let diary = Diary()
-        let exchange = self.pool.exchange(server.order(target: "/slow"), consumer: diary)
-        diary.pull(.max, exchange)
+        let recorder = ExchangeRecorder()
+        let exchange = self.pool.exchange(server.request(target: "/slow"), consumer: recorder)
+        recorder.pull(.max, exchange)
         exchange.start()
-        await diary.contentCame.pass()
+        await recorder.contentCame.pass()
         exchange.cancel()
-        #expect(await diary.whole().failure == .cancelled)
+        #expect(await recorder.whole().failure == .cancelled)
         await reset.pass()
-        #expect(await self.pool.perform(server.order()).head?.status == 200)
+        #expect(await self.pool.perform(server.request()).head?.status == 200)
         #expect(server.connections == 1)
     }
 
     @Test func silentStreamTimesOut() async throws {
         let server = try await HTTP2Server { _, _ in }
-        var order = server.order()
-        order.idleTimeout = .milliseconds(50)
-        #expect(await self.pool.perform(order).failure == .idle)
+        var request = server.request()
+        request.idleTimeout = .milliseconds(50)
+        #expect(await self.pool.perform(request).failure == .idle)
     }
 
     @Test(arguments: [
@@ -257,7 +257,7 @@ struct MultiplexedExchangeTests {
         let server = try await HTTP2Server { peer, event in
             if case .head(let stream, _, _) = event { peer.engine.reset(stream, code) }
         }
-        #expect(await self.pool.perform(server.order()).failure == .http2(error))
+        #expect(await self.pool.perform(server.request()).failure == .http2(error))
     }
 
     @Test func refusedStreamIsRepeated() async throws {
@@ -271,9 +271,9 @@ struct MultiplexedExchangeTests {
             if turn < 3 { peer.engine.reset(stream, .refusedStream) } else { peer.respond(stream) }
         }
         // Not idempotent, but safe to repeat: the server did not process it.
-        var order = server.order("POST")
-        order.body = .bytes([1, 2, 3])
-        #expect(await self.pool.perform(order).head?.status == 200)
+        var request = server.request("POST")
+        request.body = .bytes([1, 2, 3])
+        #expect(await self.pool.perform(request).head?.status == 200)
         #expect(count.withLock { $0 } == 3)
     }
 
@@ -288,7 +288,7 @@ struct MultiplexedExchangeTests {
             peer.sendRaw([0, 0, 1, 0, 0, 0, 0, 0, 1, 0x61])
             peer.sendRaw([0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 7])
         }
-        #expect(await self.pool.perform(server.order()).failure == .http2(.refused))
+        #expect(await self.pool.perform(server.request()).failure == .http2(.refused))
         #expect(heads.withLock { $0 } == 1)
     }
 
@@ -296,7 +296,7 @@ struct MultiplexedExchangeTests {
         let server = try await HTTP2Server { peer, event in
             if case .head(let stream, _, _) = event { peer.engine.reset(stream, .refusedStream) }
         }
-        #expect(await self.pool.perform(server.order()).failure == .http2(.refused))
+        #expect(await self.pool.perform(server.request()).failure == .http2(.refused))
     }
 
     /// The caller may repeat the request with another body.
@@ -309,9 +309,9 @@ struct MultiplexedExchangeTests {
             guard !byReset else { return peer.engine.reset(stream, .refusedStream) }
             peer.sendRaw([0, 0, 8, 7, 0, 0, 0, 0, 0] + [0, 0, 0, 0] + [0, 0, 0, 2])
         }
-        var order = server.order("POST")
-        order.body = .source(FixedBody([1, 2, 3], canRewind: false), length: nil)
-        #expect(await self.pool.perform(order).failure == .http2(.refused))
+        var request = server.request("POST")
+        request.body = .source(FixedBody([1, 2, 3], canRewind: false), length: nil)
+        #expect(await self.pool.perform(request).failure == .http2(.refused))
         #expect(bodies.withLock { $0 } == 1 && server.connections == 1)
     }
 
@@ -349,10 +349,10 @@ struct MultiplexedExchangeTests {
     @Test(arguments: Self.codesOfGOAWAY, BodyKind.allCases)
     func goAwayMovesRequestsToAnotherConnection(_ code: HTTP2ErrorCode, _ kind: BodyKind) async throws {
         let server = try await Self.goAwayServer(code)
-        var order = server.order("POST")
-        order.body = kind.body
-        let diary = await self.pool.perform(order)
-        #expect(diary.head?.status == 200 && diary.text == (kind == .none ? "" : "body"), "\(diary)")
+        var request = server.request("POST")
+        request.body = kind.body
+        let recorder = await self.pool.perform(request)
+        #expect(recorder.head?.status == 200 && recorder.text == (kind == .none ? "" : "body"), "\(recorder)")
         #expect(server.connections == 2)
     }
 
@@ -364,9 +364,9 @@ struct MultiplexedExchangeTests {
         _ answer: (code: HTTP2ErrorCode, failure: HTTP2Error), _ kind: BodyKind
     ) async throws {
         let server = try await Self.goAwayServer(answer.code)
-        var order = server.order("POST")
-        order.body = kind.body
-        #expect(await self.pool.perform(order).failure == .http2(answer.failure))
+        var request = server.request("POST")
+        request.body = kind.body
+        #expect(await self.pool.perform(request).failure == .http2(answer.failure))
         #expect(server.connections == 1)
     }
 
@@ -382,8 +382,8 @@ struct MultiplexedExchangeTests {
             peer.sendRaw([0, 0, 8, 7, 0, 0, 0, 0, 0] + [0, 0, 0, 1] + [0, 0, 0, 0])
             peer.respond(1)
         }
-        let diaries = await self.perform(count, server.order("POST"))
-        #expect(diaries.allSatisfy { $0.head?.status == 200 }, "\(diaries.compactMap(\.failure))")
+        let recorders = await self.perform(count, server.request("POST"))
+        #expect(recorders.allSatisfy { $0.head?.status == 200 }, "\(recorders.compactMap(\.failure))")
         #expect(server.connections == count)
     }
 
@@ -402,15 +402,15 @@ struct MultiplexedExchangeTests {
             default: peer.respond(stream)
             }
         }
-        let diaries = await self.perform(3, server.order())
-        #expect(diaries.allSatisfy { $0.head?.status == 200 }, "\(diaries.compactMap(\.failure))")
+        let recorders = await self.perform(3, server.request())
+        #expect(recorders.allSatisfy { $0.head?.status == 200 }, "\(recorders.compactMap(\.failure))")
         #expect(server.connections == 3)
     }
 
-    private func perform(_ count: Int, _ order: ExchangeRequest) async -> [Diary.Entry] {
+    private func perform(_ count: Int, _ request: ExchangeRequest) async -> [ExchangeRecorder.Entry] {
         let pool = self.pool
-        return await withTaskGroup(of: Diary.Entry.self) { group in
-            for _ in 0..<count { group.addTask { await pool.perform(order) } }
+        return await withTaskGroup(of: ExchangeRecorder.Entry.self) { group in
+            for _ in 0..<count { group.addTask { await pool.perform(request) } }
             return await group.reduce(into: []) { $0.append($1) }
         }
     }
@@ -423,10 +423,10 @@ struct MultiplexedExchangeTests {
             }
             peer.close()
         }
-        let head = await self.pool.perform(server.order())
+        let head = await self.pool.perform(server.request())
         guard case .connectionLost(let loss)? = head.failure else { return #expect(Bool(false), "\(head)") }
         #expect(!loss.wasReused && !loss.responseBegan)
-        let part = await self.pool.perform(server.order(target: "/part"))
+        let part = await self.pool.perform(server.request(target: "/part"))
         #expect(part.failure == .truncated(received: 4, expected: 9, cause: nil))
     }
 
@@ -451,9 +451,9 @@ struct MultiplexedExchangeTests {
         }
         let pool = Self.pool(limit: limit)
         // The server's settings are known when its first response has come.
-        #expect(await pool.perform(server.order(target: "/first")).head?.status == 200)
+        #expect(await pool.perform(server.request(target: "/first")).head?.status == 200)
         let statuses = await withTaskGroup(of: Int?.self) { group in
-            for _ in 0..<8 { group.addTask { await pool.perform(server.order()).head?.status } }
+            for _ in 0..<8 { group.addTask { await pool.perform(server.request()).head?.status } }
             return await group.reduce(into: []) { $0.append($1) }
         }
         #expect(statuses == Array(repeating: 200, count: 8))
@@ -464,18 +464,18 @@ struct MultiplexedExchangeTests {
         let server = try await HTTP2Server(Self.echoesPaths)
         let pool = Self.pool(limit: 1)
         for _ in 0..<2 {
-            var order = server.order(target: "/f")
-            order.needsFreshConnection = true
-            #expect(await pool.perform(order).text == "/f")
+            var request = server.request(target: "/f")
+            request.needsFreshConnection = true
+            #expect(await pool.perform(request).text == "/f")
         }
         #expect(server.connections == 2)
     }
 
     @Test func retiredConnectionIsNotUsedAgain() async throws {
         let server = try await HTTP2Server(Self.echoesPaths)
-        #expect(await self.pool.perform(server.order()).text == "/")
+        #expect(await self.pool.perform(server.request()).text == "/")
         self.pool.retireConnections()
-        #expect(await self.pool.perform(server.order()).text == "/")
+        #expect(await self.pool.perform(server.request()).text == "/")
         #expect(server.connections == 2)
     }
 
@@ -495,9 +495,9 @@ struct MultiplexedExchangeTests {
             guard case .head(let stream, _, _) = event else { return }
             if peer.number == 0 { peer.sendRaw(bytes) } else { peer.respond(stream) }
         }
-        let diary = await self.pool.perform(server.order())
-        guard case .http2(.violation)? = diary.failure else { return #expect(Bool(false), "\(diary)") }
-        #expect(await self.pool.perform(server.order()).head?.status == 200)
+        let recorder = await self.pool.perform(server.request())
+        guard case .http2(.violation)? = recorder.failure else { return #expect(Bool(false), "\(recorder)") }
+        #expect(await self.pool.perform(server.request()).head?.status == 200)
         #expect(server.connections == 2)
     }
 
@@ -514,9 +514,9 @@ struct MultiplexedExchangeTests {
             guard case .head(let stream, _, _) = event else { return }
             if stream == 1 { peer.sendRaw(bytes) } else { peer.respond(stream) }
         }
-        let diary = await self.pool.perform(server.order())
-        #expect(diary.failure == .violation(.message))
-        #expect(await self.pool.perform(server.order()).head?.status == 200)
+        let recorder = await self.pool.perform(server.request())
+        #expect(recorder.failure == .violation(.message))
+        #expect(await self.pool.perform(server.request()).head?.status == 200)
         #expect(server.connections == 1)
     }
 
@@ -527,7 +527,7 @@ struct MultiplexedExchangeTests {
                 peer.sendRaw((0..<1_000).flatMap { _ in [0, 0, 0, 4, 0, 0, 0, 0, 0] as [UInt8] })
             }
         }
-        let diary = await self.pool.perform(server.order())
-        guard case .http2? = diary.failure else { return #expect(Bool(false), "\(diary)") }
+        let recorder = await self.pool.perform(server.request())
+        guard case .http2? = recorder.failure else { return #expect(Bool(false), "\(recorder)") }
     }
 }

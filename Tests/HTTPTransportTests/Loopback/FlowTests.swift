@@ -17,15 +17,15 @@ struct FlowTests {
                 .open(sent),
             ]
         ])
-        let diary = Diary()
-        let exchange = self.pool.exchange(server.order(), consumer: diary)
+        let recorder = ExchangeRecorder()
+        let exchange = self.pool.exchange(server.request(), consumer: recorder)
         exchange.start()
-        await diary.headCame.pass()
+        await recorder.headCame.pass()
         await sent.pass()
-        #expect(diary.now.content.isEmpty)
-        diary.pull(1, exchange)
+        #expect(recorder.now.content.isEmpty)
+        recorder.pull(1, exchange)
         // Pieces are not cut.
-        #expect(await diary.whole().content.count == 30)
+        #expect(await recorder.whole().content.count == 30)
     }
 
     /// A server with more bytes than all buffers hold cannot finish before the client reads.
@@ -42,7 +42,7 @@ struct FlowTests {
             counted.withLock { $0 += count }
             if let (counter, exchange) = handle.withLock({ $0 }) { counter.pull(count, exchange) }
         }
-        let exchange = self.pool.exchange(server.order(), consumer: consumer)
+        let exchange = self.pool.exchange(server.request(), consumer: consumer)
         handle.withLock { $0 = (consumer, exchange) }
         exchange.start()
         await consumer.headCame.pass()
@@ -62,22 +62,22 @@ struct FlowTests {
             [.request, .send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"), .wait(gate)],
         ])
         // Before it starts.
-        let before = Diary()
-        let early = self.pool.exchange(server.order(), consumer: before)
+        let before = ExchangeRecorder()
+        let early = self.pool.exchange(server.request(), consumer: before)
         early.cancel()
         early.start()
         #expect(await before.whole().failure == .cancelled)
         // While the exchange waits for the head.
-        let waiting = Diary()
-        let first = self.pool.exchange(server.order(), consumer: waiting)
+        let waiting = ExchangeRecorder()
+        let first = self.pool.exchange(server.request(), consumer: waiting)
         first.start()
         await heard.pass()
         first.cancel()
         first.cancel()
         #expect(await waiting.whole().failure == .cancelled)
         // In the middle of the content.
-        let reading = Diary()
-        let second = self.pool.exchange(server.order(), consumer: reading)
+        let reading = ExchangeRecorder()
+        let second = self.pool.exchange(server.request(), consumer: reading)
         reading.pull(.max, second)
         second.start()
         await reading.contentCame.pass()
@@ -92,13 +92,13 @@ struct FlowTests {
             [.request, .send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab"), .send("cd")]
         ])
         let handle = Mutex<Exchange?>(nil)
-        let diary = Diary(onContent: { _ in handle.withLock { $0 }?.cancel() })
-        let exchange = self.pool.exchange(server.order(), consumer: diary)
+        let recorder = ExchangeRecorder(onContent: { _ in handle.withLock { $0 }?.cancel() })
+        let exchange = self.pool.exchange(server.request(), consumer: recorder)
         handle.withLock { $0 = exchange }
-        diary.pull(.max, exchange)
+        recorder.pull(.max, exchange)
         exchange.start()
-        #expect(await diary.whole().failure == .cancelled)
-        #expect(diary.now.ends == 1)
+        #expect(await recorder.whole().failure == .cancelled)
+        #expect(recorder.now.ends == 1)
         handle.withLock { $0 = nil }
     }
 
@@ -107,15 +107,15 @@ struct FlowTests {
         var settings = PoolSettings()
         settings.connectionsPerHost = 4
         let pool = ConnectionPool(settings: settings)
-        let order = server.order()
+        let request = server.request()
         let ends = await withTaskGroup(of: Int.self) { group in
             for _ in 0..<2000 {
                 group.addTask {
-                    let diary = Diary()
-                    let exchange = pool.exchange(order, consumer: diary)
+                    let recorder = ExchangeRecorder()
+                    let exchange = pool.exchange(request, consumer: recorder)
                     exchange.start()
                     exchange.cancel()
-                    return await diary.whole().ends
+                    return await recorder.whole().ends
                 }
             }
             return await group.reduce(0, +)
@@ -128,34 +128,34 @@ struct FlowTests {
             [.request], [.request, .send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc")],
         ])
         for _ in 0..<2 {
-            var order = server.order()
-            order.idleTimeout = .milliseconds(50)
-            #expect(await self.pool.perform(order).failure == .idle)
+            var request = server.request()
+            request.idleTimeout = .milliseconds(50)
+            #expect(await self.pool.perform(request).failure == .idle)
         }
     }
 
     @Test func failedConnectHasItsReason() async throws {
-        var order = ExchangeRequest(ServerEndpoint(.http, host: "127.0.0.1", port: 1))
-        let refused = await self.pool.perform(order)
+        var request = ExchangeRequest(ServerEndpoint(.http, host: "127.0.0.1", port: 1))
+        let refused = await self.pool.perform(request)
         #expect(refused.failure == .connecting(.refused))
         for failure in [ResolutionFailure.nameNotFound, .temporarilyUnavailable] {
             var settings = PoolSettings()
             settings.resolve = { _, _, answer in answer(.failure(failure)) }
-            order.origin = ServerEndpoint(.http, host: "nowhere.test")
-            let diary = await ConnectionPool(settings: settings).perform(order)
-            #expect(diary.failure == .connecting(.nameResolution(failure)))
-            #expect(diary.metrics?.timings.lookupEnd != nil)
-            #expect(diary.metrics?.timings.connectStart == nil)
+            request.origin = ServerEndpoint(.http, host: "nowhere.test")
+            let recorder = await ConnectionPool(settings: settings).perform(request)
+            #expect(recorder.failure == .connecting(.nameResolution(failure)))
+            #expect(recorder.metrics?.timings.lookupEnd != nil)
+            #expect(recorder.metrics?.timings.connectStart == nil)
         }
     }
 
     @Test func unansweredNameLookupTimesOut() async throws {
         var settings = PoolSettings()
         settings.resolve = { _, _, _ in }
-        var order = ExchangeRequest(ServerEndpoint(.http, host: "slow.test"))
-        order.connectTimeout = .milliseconds(20)
-        let diary = await ConnectionPool(settings: settings).perform(order)
-        #expect(diary.failure == .connecting(.deadlinePassed(.resolving)))
+        var request = ExchangeRequest(ServerEndpoint(.http, host: "slow.test"))
+        request.connectTimeout = .milliseconds(20)
+        let recorder = await ConnectionPool(settings: settings).perform(request)
+        #expect(recorder.failure == .connecting(.deadlinePassed(.resolving)))
     }
 
     @Test func forbiddenAddressIsNotConnectedTo() async throws {
@@ -169,14 +169,14 @@ struct FlowTests {
             asked.withLock { $0.append("\(host) \(address)") }
             return address == .ipv4(address: 0x7F00_0001, port: server.port)
         }
-        var order = server.order()
-        order.origin.host = "two.test"
-        #expect(await ConnectionPool(settings: settings).perform(order).text == "ok")
+        var request = server.request()
+        request.origin.host = "two.test"
+        #expect(await ConnectionPool(settings: settings).perform(request).text == "ok")
         #expect(asked.withLock { $0 } == ["two.test 127.0.0.2:\(server.port)", "two.test 127.0.0.1:\(server.port)"])
         settings.admits = { _, _ in false }
-        #expect(await ConnectionPool(settings: settings).perform(order).failure == .notAdmitted)
+        #expect(await ConnectionPool(settings: settings).perform(request).failure == .notAdmitted)
         // A numeric address needs no name lookup.
-        #expect(await ConnectionPool(settings: settings).perform(server.order()).failure == .notAdmitted)
+        #expect(await ConnectionPool(settings: settings).perform(server.request()).failure == .notAdmitted)
     }
 
     @Test func namesAreResolvedAndTheirAddressesTried() async throws {
@@ -190,12 +190,12 @@ struct FlowTests {
                     .ipv4(address: 0x7F00_0001, port: port),
                 ]))
         }
-        var order = server.order()
-        order.origin.host = "three.test"
-        let diary = await ConnectionPool(settings: settings).perform(order)
-        #expect(diary.text == "ok")
+        var request = server.request()
+        request.origin.host = "three.test"
+        let recorder = await ConnectionPool(settings: settings).perform(request)
+        #expect(recorder.text == "ok")
         #expect(server.received[0].contains("Host: three.test:\(server.port)\r\n"))
-        let timings = try #require(diary.metrics?.timings)
+        let timings = try #require(recorder.metrics?.timings)
         #expect(timings.lookupStart != nil)
         #expect(timings.connectStart == timings.lookupEnd)
     }
@@ -206,23 +206,23 @@ struct FlowTests {
         settings.resolve = { _, _, answer in answer(.success([denied])) }
         settings.admits = { address, host in host == "named.test" || address != denied }
         for host in ["metadata.test", "169.254.169.254"] {
-            let order = ExchangeRequest(ServerEndpoint(.http, host: host))
-            let diary = await ConnectionPool(settings: settings).perform(order)
-            #expect(diary.failure == .notAdmitted)
+            let request = ExchangeRequest(ServerEndpoint(.http, host: host))
+            let recorder = await ConnectionPool(settings: settings).perform(request)
+            #expect(recorder.failure == .notAdmitted)
         }
         let server = try await RawServer([[.request, .send(Self.ok)]])
         let port = UInt16(server.port)
         settings.resolve = { _, _, answer in
             answer(.success([denied, .ipv4(address: 0x7F00_0001, port: port)]))
         }
-        var order = server.order()
-        order.origin.host = "two.test"
-        #expect(await ConnectionPool(settings: settings).perform(order).text == "ok")
+        var request = server.request()
+        request.origin.host = "two.test"
+        #expect(await ConnectionPool(settings: settings).perform(request).text == "ok")
     }
 
     @Test func invalidRequestIsNotSent() async throws {
-        var order = ExchangeRequest(ServerEndpoint(.http, host: "a.test"))
-        order.head.fields = FieldLines([FieldLine("A", "b\r\nC: d")])
-        #expect(await self.pool.perform(order).failure == .request(.fieldValue))
+        var request = ExchangeRequest(ServerEndpoint(.http, host: "a.test"))
+        request.head.fields = FieldLines([FieldLine("A", "b\r\nC: d")])
+        #expect(await self.pool.perform(request).failure == .request(.fieldValue))
     }
 }

@@ -23,32 +23,32 @@ struct PipeliningTests {
     }
 
     private struct Started {
-        let diary: Diary
+        let recorder: ExchangeRecorder
         let exchange: Exchange
     }
 
     /// Performs a request, and starts `methods.count` more: all but the first of them find the connection busy.
     private func start(_ methods: [String], at server: RawServer, in pool: ConnectionPool) async -> [Started] {
-        var order = server.order()
-        order.usesPipelining = true
-        _ = await pool.perform(order)
+        var request = server.request()
+        request.usesPipelining = true
+        _ = await pool.perform(request)
         var started: [Started] = []
         for (index, method) in methods.enumerated() {
-            order.head.method = method
-            order.head.target = "/\(index)"
-            let diary = Diary()
-            let exchange = pool.exchange(order, consumer: diary)
-            diary.pull(.max, exchange)
+            request.head.method = method
+            request.head.target = "/\(index)"
+            let recorder = ExchangeRecorder()
+            let exchange = pool.exchange(request, consumer: recorder)
+            recorder.pull(.max, exchange)
             exchange.start()
-            if index == 0 { await diary.connected.pass() }
-            started.append(Started(diary: diary, exchange: exchange))
+            if index == 0 { await recorder.connected.pass() }
+            started.append(Started(recorder: recorder, exchange: exchange))
         }
         return started
     }
 
     private func texts(_ started: [Started]) async -> [String] {
         var texts: [String] = []
-        for one in started { texts.append(await one.diary.whole().text) }
+        for one in started { texts.append(await one.recorder.whole().text) }
         return texts
     }
 
@@ -59,7 +59,7 @@ struct PipeliningTests {
         #expect(await self.texts(started) == ["a", "bb", "ccc"])
         #expect(server.connections == 1)
         for one in started {
-            let entry = await one.diary.whole()
+            let entry = await one.recorder.whole()
             #expect(entry.connections.map(\.isReused) == [true] && entry.ends == 1)
             #expect(
                 entry.metrics?.responseHeadBytes == Int64("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n".utf8.count))
@@ -69,8 +69,8 @@ struct PipeliningTests {
     @Test func requestsWithoutPermissionWait() async throws {
         let server = try await self.server([.request, .send(Self.ok("a")), .request, .send(Self.ok("b"))])
         let pool = self.pool()
-        let diaries = [await pool.perform(server.order()), await pool.perform(server.order())]
-        #expect(diaries.map(\.text) == ["zero", "a"] && server.received[0].components("GET ") == 2)
+        let recorders = [await pool.perform(server.request()), await pool.perform(server.request())]
+        #expect(recorders.map(\.text) == ["zero", "a"] && server.received[0].components("GET ") == 2)
     }
 
     @Test func requestsWithAnEffectAreNotPipelined() async throws {
@@ -102,7 +102,7 @@ struct PipeliningTests {
         let server = try await self.server(Self.requests(5) + [.send(answers)])
         let started = await self.start(["HEAD", "GET", "GET", "GET", "OPTIONS"], at: server, in: self.pool())
         #expect(await self.texts(started) == ["", "", "", "ok", "last"])
-        let informational = await started[2].diary.whole().informational
+        let informational = await started[2].recorder.whole().informational
         #expect(informational == [103] && server.connections == 1)
     }
 
@@ -117,7 +117,7 @@ struct PipeliningTests {
             let started = await self.start(["GET", "GET", "GET"], at: server, in: self.pool())
             var (before, texts) = (0, [String]())
             for (one, length) in zip(started, lengths) {
-                let entry = await one.diary.whole()
+                let entry = await one.recorder.whole()
                 #expect(entry.ends == 1)
                 let isWhole = before + length <= count
                 let isBegun = before < count && !isWhole
@@ -162,11 +162,11 @@ struct PipeliningTests {
         let pool = self.pool()
         let started = await self.start(["GET", "GET", "GET"], at: server, in: pool)
         #expect(await self.texts(started) == ["a", "b", "c"])
-        var order = server.order()
-        order.usesPipelining = true
-        async let first = pool.perform(order)
+        var request = server.request()
+        request.usesPipelining = true
+        async let first = pool.perform(request)
         await asked.pass()
-        async let second = pool.perform(order)
+        async let second = pool.perform(request)
         #expect(server.received[1].components("GET ") == 3)
         go.open()
         #expect(await first.text == "d")
@@ -183,11 +183,11 @@ struct PipeliningTests {
         let started = await self.start(["GET", "GET", "GET"], at: server, in: self.pool())
         await asked.pass()
         started[index].exchange.cancel()
-        let cancelled = await started[index].diary.whole()
+        let cancelled = await started[index].recorder.whole()
         #expect(cancelled.failure == .cancelled)
         go.open()
         for (other, one) in started.enumerated() where other != index {
-            let text = await one.diary.whole().text
+            let text = await one.recorder.whole().text
             #expect(text == (other == 0 ? "a" : "again"), "\(other)")
         }
     }
@@ -200,15 +200,15 @@ struct PipeliningTests {
             Self.requests(2) + [.open(asked), .send(Self.ok(slow) + Self.ok("unread"))],
             then: [[.request, .wait(free), .send(Self.ok("b")), .request, .send(Self.ok("c"))]])
         let pool = self.pool(connections: 2)
-        var order = server.order()
-        order.usesPipelining = true
-        _ = await pool.perform(order)
-        let lazy = Diary()
-        let exchange = pool.exchange(order, consumer: lazy)
+        var request = server.request()
+        request.usesPipelining = true
+        _ = await pool.perform(request)
+        let lazy = ExchangeRecorder()
+        let exchange = pool.exchange(request, consumer: lazy)
         exchange.start()
         await lazy.connected.pass()
-        async let second = pool.perform(order)
-        async let third = pool.perform(order)
+        async let second = pool.perform(request)
+        async let third = pool.perform(request)
         await asked.pass()
         free.open()
         #expect(Set([await second.text, await third.text]) == ["b", "c"])

@@ -10,53 +10,55 @@ struct ResponseTests {
     /// One request and one response in these pieces; then the server closes if `closes`.
     private func get(
         _ pieces: [String], method: String = "GET", fields: [(String, String)] = [], closes: Bool = false
-    ) async throws -> Diary.Entry {
+    ) async throws -> ExchangeRecorder.Entry {
         let script: [RawServer.Step] = [.request] + pieces.map { .send($0) } + (closes ? [.finish] : [])
         let server = try await RawServer([script])
-        return await self.pool.perform(server.order(method, fields))
+        return await self.pool.perform(server.request(method, fields))
     }
 
-    private func get(_ text: String, method: String = "GET", closes: Bool = false) async throws -> Diary.Entry {
+    private func get(_ text: String, method: String = "GET", closes: Bool = false) async throws
+        -> ExchangeRecorder.Entry
+    {
         try await self.get([text], method: method, closes: closes)
     }
 
     @Test func headContentAndEndAreDelivered() async throws {
-        let diary = try await self.get("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A: b\r\n\r\nhello")
+        let recorder = try await self.get("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A: b\r\n\r\nhello")
         #expect(
-            diary.head
+            recorder.head
                 == ResponseHead(
                     status: 200, reason: "OK",
                     fields: FieldLines([FieldLine("Content-Length", "5"), FieldLine("X-A", "b")])))
-        #expect(diary.framing == .length(5))
-        #expect(diary.text == "hello")
-        #expect(diary.trailers == [])
-        #expect(diary.ends == 1)
+        #expect(recorder.framing == .length(5))
+        #expect(recorder.text == "hello")
+        #expect(recorder.trailers == [])
+        #expect(recorder.ends == 1)
     }
 
     @Test func chunksAreJoinedAndTrailersDelivered() async throws {
-        let diary = try await self.get(
+        let recorder = try await self.get(
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n1\r\n!\r\n0\r\nDigest: x\r\n\r\n")
-        #expect(diary.text == "hello!")
-        #expect(diary.trailers == [FieldLine("Digest", "x")])
+        #expect(recorder.text == "hello!")
+        #expect(recorder.trailers == [FieldLine("Digest", "x")])
     }
 
     @Test func foldedTrailerIsOneLine() async throws {
-        let diary = try await self.get(
+        let recorder = try await self.get(
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX: a\r\n b\r\n\r\n")
-        #expect(diary.text == "ok")
-        #expect(diary.trailers == [FieldLine("X", "a b")])
+        #expect(recorder.text == "ok")
+        #expect(recorder.trailers == [FieldLine("X", "a b")])
     }
 
     @Test func laterMinorVersionIsTakenForHTTP11() async throws {
-        let diary = try await self.get(
+        let recorder = try await self.get(
             "HTTP/1.2 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")
-        #expect(diary.text == "ok")
+        #expect(recorder.text == "ok")
     }
 
     @Test func contentWithoutALengthEndsWithTheConnection() async throws {
-        let diary = try await self.get("HTTP/1.0 200 OK\r\n\r\nall of it", closes: true)
-        #expect(diary.text == "all of it")
-        #expect(diary.trailers == [])
+        let recorder = try await self.get("HTTP/1.0 200 OK\r\n\r\nall of it", closes: true)
+        #expect(recorder.text == "all of it")
+        #expect(recorder.trailers == [])
     }
 
     @Test(arguments: [
@@ -67,21 +69,21 @@ struct ResponseTests {
     func responseWithoutContentEndsAtOnce(_ method: String, _ answer: String) async throws {
         let server = try await RawServer([[.request, .send(answer), .request, .send(answer)]])
         for _ in 0..<2 {
-            let diary = await self.pool.perform(server.order(method))
-            #expect(diary.framing == ResponseFraming.none)
-            #expect(diary.trailers == [])
+            let recorder = await self.pool.perform(server.request(method))
+            #expect(recorder.framing == ResponseFraming.none)
+            #expect(recorder.trailers == [])
         }
         #expect(server.connections == 1)
     }
 
     @Test func informationalHeadsAreForwarded() async throws {
-        let diary = try await self.get(
+        let recorder = try await self.get(
             [
                 "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 102 P\r\n\r\n",
                 "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
             ])
-        #expect(diary.informational == [103, 102])
-        #expect(diary.head?.status == 200)
+        #expect(recorder.informational == [103, 102])
+        #expect(recorder.head?.status == 200)
     }
 
     @Test func bytesOnTheWireAreCounted() async throws {
@@ -89,8 +91,8 @@ struct ResponseTests {
         let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
         let body = "5\r\nhello\r\n0\r\n\r\n"
         let server = try await RawServer([[.request, .send(first + head + body)]])
-        let diary = await self.pool.perform(server.order())
-        let metrics = try #require(diary.metrics)
+        let recorder = await self.pool.perform(server.request())
+        let metrics = try #require(recorder.metrics)
         #expect(metrics.responseHeadBytes == Int64((first + head).utf8.count))
         #expect(metrics.responseBodyBytes == Int64(body.utf8.count))
         #expect(metrics.responseContentBytes == 5)
@@ -118,10 +120,10 @@ struct ResponseTests {
                 RawServer.Step.sendBytes(Array(bytes[start..<min(bytes.count, start + size)]))
             }
             let server = try await RawServer([[.request] + pieces])
-            let diary = await self.pool.perform(server.order())
-            #expect(diary.text == "abcde", "pieces of \(size)")
-            #expect(diary.informational == [100])
-            #expect(diary.trailers == [FieldLine("T", "u")])
+            let recorder = await self.pool.perform(server.request())
+            #expect(recorder.text == "abcde", "pieces of \(size)")
+            #expect(recorder.informational == [100])
+            #expect(recorder.trailers == [FieldLine("T", "u")])
         }
     }
 
@@ -131,13 +133,13 @@ struct ResponseTests {
         let server = try await RawServer([
             [.request, .send("HTTP/1.0 200 OK\r\n\r\npart"), .wait(read), .reset]
         ])
-        let diary = Diary()
-        let exchange = self.pool.exchange(server.order(), consumer: diary)
-        diary.pull(.max, exchange)
+        let recorder = ExchangeRecorder()
+        let exchange = self.pool.exchange(server.request(), consumer: recorder)
+        recorder.pull(.max, exchange)
         exchange.start()
-        await diary.contentCame.pass()
+        await recorder.contentCame.pass()
         read.open()
-        #expect(await diary.whole().failure == .truncated(received: 4, expected: nil, cause: .reset))
+        #expect(await recorder.whole().failure == .truncated(received: 4, expected: nil, cause: .reset))
     }
 
     /// A truncated response of any framing is a failure that names the missing part.
@@ -150,19 +152,19 @@ struct ResponseTests {
         let headEnd = text.utf8.count
         for cut in 0..<bytes.count {
             let server = try await RawServer([[.request, .sendBytes(Array(bytes[..<cut])), .close]])
-            var order = server.order("POST")
-            order.body = .bytes([])
-            let diary = await self.pool.perform(order)
-            switch diary.failure {
+            var request = server.request("POST")
+            request.body = .bytes([])
+            let recorder = await self.pool.perform(request)
+            switch recorder.failure {
             case .connectionLost(let loss)?:
                 #expect(cut < headEnd, "cut at \(cut)")
                 #expect(!loss.wasReused)
                 #expect(loss.responseBegan == (cut > 0))
             case .truncated(let received, let expected, _)?:
                 #expect(cut >= headEnd, "cut at \(cut)")
-                #expect(received == Int64(diary.content.count))
+                #expect(received == Int64(recorder.content.count))
                 #expect(expected == (text.contains("Length") ? 5 : nil))
-            default: Issue.record("cut at \(cut): \(String(describing: diary.end))")
+            default: Issue.record("cut at \(cut): \(String(describing: recorder.end))")
             }
         }
     }
@@ -185,9 +187,9 @@ struct ResponseTests {
         ("HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", .upgrade),
     ])
     func ambiguousHeadIsRefused(_ text: String, _ violation: ResponseViolation) async throws {
-        let diary = try await self.get(text)
-        #expect(diary.failure == .violation(violation))
-        #expect(diary.head == nil)
+        let recorder = try await self.get(text)
+        #expect(recorder.failure == .violation(violation))
+        #expect(recorder.head == nil)
     }
 
     @Test(arguments: [
@@ -195,9 +197,9 @@ struct ResponseTests {
         "5\r\nhello\n0\n\n",
     ])
     func malformedChunkIsRefused(_ body: String) async throws {
-        let diary = try await self.get("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body)
-        guard case .violation? = diary.failure else {
-            Issue.record("\(String(describing: diary.end))")
+        let recorder = try await self.get("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body)
+        guard case .violation? = recorder.failure else {
+            Issue.record("\(String(describing: recorder.end))")
             return
         }
     }
@@ -214,16 +216,16 @@ struct ResponseTests {
         ]
         for (head, violation) in heads {
             let server = try await RawServer([[.request, .send("HTTP/1.1 200 OK\r\n" + head)]])
-            let diary = await pool.perform(server.order())
-            #expect(diary.failure == .violation(.head(violation)))
+            let recorder = await pool.perform(server.request())
+            #expect(recorder.failure == .violation(.head(violation)))
         }
     }
 
     @Test func informationalHeadsWithoutAnEndAreStopped() async throws {
         let hints = String(repeating: "HTTP/1.1 103 Early Hints\r\n\r\n", count: 40)
-        let diary = try await self.get(hints)
-        #expect(diary.failure == .violation(.tooManyInformationalHeads))
-        #expect(diary.informational.count <= MessageLimits().informationalHeads)
+        let recorder = try await self.get(hints)
+        #expect(recorder.failure == .violation(.tooManyInformationalHeads))
+        #expect(recorder.informational.count <= MessageLimits().informationalHeads)
     }
 
     @Test func chunkExtensionsWithoutAnEndAreStopped() async throws {
@@ -236,7 +238,7 @@ struct ResponseTests {
                     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;" + String(repeating: "a", count: 400_000)),
             ]
         ])
-        let diary = await ConnectionPool(settings: settings).perform(server.order())
-        #expect(diary.failure == .violation(.framingWithoutContent))
+        let recorder = await ConnectionPool(settings: settings).perform(server.request())
+        #expect(recorder.failure == .violation(.framingWithoutContent))
     }
 }

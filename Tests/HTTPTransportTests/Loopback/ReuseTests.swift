@@ -10,8 +10,8 @@ struct ReuseTests {
 
     @Test func connectionServesConsecutiveRequests() async throws {
         let server = try await RawServer([[.request, .send(Self.ok), .request, .send(Self.ok)]])
-        let first = await self.pool.perform(server.order())
-        let second = await self.pool.perform(server.order())
+        let first = await self.pool.perform(server.request())
+        let second = await self.pool.perform(server.request())
         #expect(first.text == "ok")
         #expect(second.text == "ok")
         #expect(server.connections == 1)
@@ -35,10 +35,10 @@ struct ReuseTests {
         let server = try await RawServer([
             [.request, .send(answer), .request, .send("poison")], [.request, .send(Self.ok)],
         ])
-        let first = await self.pool.perform(server.order())
+        let first = await self.pool.perform(server.request())
         #expect(first.text == "ok")
         #expect(first.trailers == [])
-        let second = await self.pool.perform(server.order())
+        let second = await self.pool.perform(server.request())
         #expect(second.text == "ok")
         #expect(server.connections == 2)
     }
@@ -46,7 +46,7 @@ struct ReuseTests {
     /// Some servers end the content with a line break that its length does not count.
     @Test func lineBreakBeforeTheNextResponseIsSkipped() async throws {
         let server = try await RawServer([[.request, .send(Self.ok), .request, .send("\r\n" + Self.ok)]])
-        for _ in 0..<2 { #expect(await self.pool.perform(server.order()).text == "ok") }
+        for _ in 0..<2 { #expect(await self.pool.perform(server.request()).text == "ok") }
         #expect(server.connections == 1)
     }
 
@@ -54,8 +54,8 @@ struct ReuseTests {
         let server = try await RawServer([
             [.request, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno"), .request], [.request, .send(Self.ok)],
         ])
-        #expect(await self.pool.perform(server.order("HEAD")).trailers == [])
-        #expect(await self.pool.perform(server.order()).text == "ok")
+        #expect(await self.pool.perform(server.request("HEAD")).trailers == [])
+        #expect(await self.pool.perform(server.request()).text == "ok")
         #expect(server.connections == 2)
     }
 
@@ -63,8 +63,8 @@ struct ReuseTests {
     @Test(arguments: [RawServer.Step.close, .finish])
     func requestOnAClosedConnectionIsRepeated(_ ending: RawServer.Step) async throws {
         let server = try await RawServer([[.request, .send(Self.ok), .request, ending], [.request, .send(Self.ok)]])
-        _ = await self.pool.perform(server.order())
-        let second = await self.pool.perform(server.order())
+        _ = await self.pool.perform(server.request())
+        let second = await self.pool.perform(server.request())
         #expect(second.text == "ok")
         #expect(second.connections.map(\.isReused) == [true, false])
         #expect(second.ends == 1)
@@ -75,19 +75,19 @@ struct ReuseTests {
         let server = try await RawServer([
             [.request, .send(Self.ok), .receive("\r\n\r\nbody"), .close], [.receive("\r\n\r\nbody"), .send(Self.ok)],
         ])
-        _ = await self.pool.perform(server.order())
-        var order = server.order("PUT")
-        order.body = .bytes(Array("body".utf8))
-        let second = await self.pool.perform(order)
+        _ = await self.pool.perform(server.request())
+        var request = server.request("PUT")
+        request.body = .bytes(Array("body".utf8))
+        let second = await self.pool.perform(request)
         #expect(second.text == "ok")
         #expect(second.metrics?.requestContentBytes == 4)
     }
 
     @Test func unrepeatedRequestFailsWithItsReason() async throws {
         let server = try await RawServer([[.request, .send(Self.ok), .request, .send(Self.ok), .request, .close]])
-        _ = await self.pool.perform(server.order())
-        _ = await self.pool.perform(server.order())
-        let post = await self.pool.perform(server.order("POST"))
+        _ = await self.pool.perform(server.request())
+        _ = await self.pool.perform(server.request())
+        let post = await self.pool.perform(server.request("POST"))
         let loss = ConnectionLoss(cause: nil, wasReused: true, responseBegan: false, wasRepeated: false)
         #expect(post.failure == .connectionLost(loss))
         #expect(server.connections == 1)
@@ -95,8 +95,8 @@ struct ReuseTests {
 
     @Test func requestIsRepeatedOnce() async throws {
         let server = try await RawServer([[.request, .send(Self.ok), .request, .close], [.request, .close]])
-        _ = await self.pool.perform(server.order())
-        let second = await self.pool.perform(server.order())
+        _ = await self.pool.perform(server.request())
+        let second = await self.pool.perform(server.request())
         let loss = ConnectionLoss(cause: nil, wasReused: false, responseBegan: false, wasRepeated: true)
         #expect(second.failure == .connectionLost(loss))
         #expect(server.connections == 2)
@@ -104,8 +104,8 @@ struct ReuseTests {
 
     @Test func lossOnAFreshConnectionIsNotRepeated() async throws {
         let server = try await RawServer([[.request, .close], [.request, .send(Self.ok)]])
-        let diary = await self.pool.perform(server.order())
-        guard case .connectionLost? = diary.failure else { return #expect(Bool(false)) }
+        let recorder = await self.pool.perform(server.request())
+        guard case .connectionLost? = recorder.failure else { return #expect(Bool(false)) }
         #expect(server.connections == 1)
     }
 
@@ -115,9 +115,9 @@ struct ReuseTests {
         let pool = ConnectionPool(settings: settings)
         let many = Array(repeating: [RawServer.Step.request, .send(Self.ok)], count: 40).flatMap { $0 }
         let server = try await RawServer([many, many])
-        let order = server.order()
+        let request = server.request()
         await withTaskGroup(of: Bool.self) { group in
-            for _ in 0..<40 { group.addTask { await pool.perform(order).text == "ok" } }
+            for _ in 0..<40 { group.addTask { await pool.perform(request).text == "ok" } }
             for await good in group { #expect(good) }
         }
         #expect(server.connections <= 2)
@@ -131,24 +131,24 @@ struct ReuseTests {
         let server = try await RawServer([
             [.request, .wait(gate)] + Array(repeating: [.send(Self.ok), .request], count: 4).flatMap { $0 }
         ])
-        var diaries: [Diary] = []
+        var recorders: [ExchangeRecorder] = []
         for (path, priority) in [("/first", 0.5), ("/low", 0.25), ("/high", 0.75), ("/raised", 0.1)]
             as [(String, Float)]
         {
-            var order = server.order()
-            order.head.target = path
-            order.priority = priority
-            let diary = Diary()
-            let exchange = pool.exchange(order, consumer: diary)
-            diary.pull(.max, exchange)
+            var request = server.request()
+            request.head.target = path
+            request.priority = priority
+            let recorder = ExchangeRecorder()
+            let exchange = pool.exchange(request, consumer: recorder)
+            recorder.pull(.max, exchange)
             exchange.start()
-            if diaries.isEmpty { await diary.connected.pass() }
+            if recorders.isEmpty { await recorder.connected.pass() }
             if path == "/raised" { exchange.setPriority(1) }
-            diaries.append(diary)
+            recorders.append(recorder)
         }
         await pool.settle()
         gate.open()
-        for diary in diaries { _ = await diary.whole() }
+        for recorder in recorders { _ = await recorder.whole() }
         let lines = server.received[0].split(separator: "\r\n").filter { $0.hasPrefix("GET") }.map {
             $0.split(separator: " ")[1]
         }
@@ -157,11 +157,11 @@ struct ReuseTests {
 
     @Test func existingConnectionsAreRetired() async throws {
         let server = try await RawServer([[.request, .send(Self.ok)], [.request, .send(Self.ok)]])
-        _ = await self.pool.perform(server.order())
+        _ = await self.pool.perform(server.request())
         self.pool.retireConnections()
-        #expect(await self.pool.perform(server.order()).connections.map(\.isReused) == [false])
-        var order = server.order()
-        order.needsFreshConnection = true
+        #expect(await self.pool.perform(server.request()).connections.map(\.isReused) == [false])
+        var request = server.request()
+        request.needsFreshConnection = true
         #expect(server.connections == 2)
     }
 
@@ -171,11 +171,11 @@ struct ReuseTests {
         let pool = ConnectionPool(settings: settings)
         let gate = Gate()
         let server = try await RawServer([[.request, .wait(gate), .send(Self.ok)]])
-        let running = Diary()
-        let waiting = Diary()
-        for diary in [running, waiting] {
-            let exchange = pool.exchange(server.order(), consumer: diary)
-            diary.pull(.max, exchange)
+        let running = ExchangeRecorder()
+        let waiting = ExchangeRecorder()
+        for recorder in [running, waiting] {
+            let exchange = pool.exchange(server.request(), consumer: recorder)
+            recorder.pull(.max, exchange)
             exchange.start()
         }
         await running.connected.pass()
@@ -183,6 +183,6 @@ struct ReuseTests {
         #expect(await waiting.whole().failure == .poolClosed)
         gate.open()
         #expect(await running.whole().text == "ok")
-        #expect(await pool.perform(server.order()).failure == .poolClosed)
+        #expect(await pool.perform(server.request()).failure == .poolClosed)
     }
 }

@@ -9,13 +9,13 @@ struct UpgradeTests {
     private static let switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: talk\r\n\r\n"
     private let pool = ConnectionPool()
 
-    private func order(_ server: RawServer, secure: Bool = false) throws -> ExchangeRequest {
-        var order = secure ? server.secureOrder(try SecureFixture.client()) : server.order()
-        order.head.fields = FieldLines([FieldLine("Connection", "Upgrade"), FieldLine("Upgrade", "talk")])
-        return order
+    private func request(_ server: RawServer, secure: Bool = false) throws -> ExchangeRequest {
+        var request = secure ? server.secureRequest(try SecureFixture.client()) : server.request()
+        request.head.fields = FieldLines([FieldLine("Connection", "Upgrade"), FieldLine("Upgrade", "talk")])
+        return request
     }
 
-    private func upgraded(_ entry: Diary.Entry) throws -> DetachedConnection {
+    private func upgraded(_ entry: ExchangeRecorder.Entry) throws -> DetachedConnection {
         guard case .detached(let connection)? = entry.end else {
             Issue.record("\(String(describing: entry.end))")
             throw CancellationError()
@@ -40,7 +40,7 @@ struct UpgradeTests {
         let server = try await RawServer(
             [[.request, .send(Self.switching + "early"), .receive("hello"), .send(" and late"), .finish]],
             tls: secure ? SecureFixture.server() : nil)
-        let entry = await self.pool.perform(try self.order(server, secure: secure))
+        let entry = await self.pool.perform(try self.request(server, secure: secure))
         #expect(entry.head?.status == 101)
         let connection = try self.upgraded(entry)
         #expect((connection.metadata.tls != nil) == secure)
@@ -55,10 +55,10 @@ struct UpgradeTests {
 
     @Test func upgradedConnectionCanBeTakenLater() async throws {
         let server = try await RawServer([[.request, .send(Self.switching), .send("one"), .receive("x"), .send("two")]])
-        let connection = try self.upgraded(await self.pool.perform(try self.order(server)))
+        let connection = try self.upgraded(await self.pool.perform(try self.request(server)))
         // Another exchange in between: the pool does not own the upgraded connection any more.
         let other = try await RawServer([[.request, .send("HTTP/1.1 204 No\r\n\r\n")]])
-        #expect(await self.pool.perform(other.order()).trailers == [])
+        #expect(await self.pool.perform(other.request()).trailers == [])
         let tunneler = UpgradeRecorder(mark: "two")
         self.adopt(connection, tunneler, says: "x")
         await tunneler.heardMark.pass()
@@ -74,7 +74,7 @@ struct UpgradeTests {
         settings.connectionsPerHost = 1
         let pool = ConnectionPool(settings: settings)
         let server = try await RawServer([[.request, .send(Self.switching)], [.request, .send(Self.switching)]])
-        for _ in 0..<2 { try self.upgraded(await pool.perform(try self.order(server))).close() }
+        for _ in 0..<2 { try self.upgraded(await pool.perform(try self.request(server))).close() }
         #expect(server.connections == 2)
     }
 
@@ -83,7 +83,7 @@ struct UpgradeTests {
         let server = try await RawServer([
             [.request, .send(Self.switching), .receive("last words"), .open(heard), .send("answer"), .close]
         ])
-        let connection = try self.upgraded(await self.pool.perform(try self.order(server)))
+        let connection = try self.upgraded(await self.pool.perform(try self.request(server)))
         let tunneler = UpgradeRecorder()
         self.adopt(connection, tunneler, says: "last words")
         connection.loop.execute { tunneler.transport?.shutdownOutput() }
@@ -96,12 +96,12 @@ struct UpgradeTests {
         let reset = Gate()
         let gone = Gate()
         let server = try await RawServer([[.request, .send(Self.switching), .wait(reset), .reset, .open(gone)]])
-        let connection = try self.upgraded(await self.pool.perform(try self.order(server)))
+        let connection = try self.upgraded(await self.pool.perform(try self.request(server)))
         reset.open()
         await gone.pass()
         // Another exchange gives the pool's loop turns in which it sees the reset.
         let other = try await RawServer([[.request, .send("HTTP/1.1 204 No\r\n\r\n")]])
-        #expect(await self.pool.perform(other.order()).trailers == [])
+        #expect(await self.pool.perform(other.request()).trailers == [])
         let tunneler = UpgradeRecorder()
         self.adopt(connection, tunneler)
         await tunneler.ended.pass()
@@ -112,7 +112,7 @@ struct UpgradeTests {
         let server = try await RawServer([
             [.request, .send("HTTP/1.1 426 No\r\nUpgrade: other\r\nContent-Length: 2\r\n\r\nno")]
         ])
-        let entry = await self.pool.perform(try self.order(server))
+        let entry = await self.pool.perform(try self.request(server))
         #expect(entry.head?.status == 426)
         #expect(entry.text == "no")
     }

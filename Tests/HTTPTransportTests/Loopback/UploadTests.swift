@@ -51,41 +51,41 @@ struct UploadTests {
 
     @Test func bytesAreSentWithTheirLength() async throws {
         let server = try await RawServer([[.receive("\r\n\r\nhello"), .send(Self.ok)]])
-        var order = server.order("POST")
-        order.body = .bytes(Array("hello".utf8))
-        let diary = await self.pool.perform(order)
-        #expect(diary.trailers == [])
-        #expect(diary.sent == 5)
+        var request = server.request("POST")
+        request.body = .bytes(Array("hello".utf8))
+        let recorder = await self.pool.perform(request)
+        #expect(recorder.trailers == [])
+        #expect(recorder.sent == 5)
         #expect(server.received[0].contains("Content-Length: 5\r\n"))
-        #expect(diary.metrics?.requestBodyBytes == 5)
-        #expect(diary.metrics?.requestEnd != nil)
+        #expect(recorder.metrics?.requestBodyBytes == 5)
+        #expect(recorder.metrics?.requestEnd != nil)
     }
 
     @Test func streamIsSentInChunks() async throws {
         let server = try await RawServer([[.receive("\r\n0\r\n\r\n"), .send(Self.ok), .request, .send(Self.ok)]])
         let stream = Stream([.bytes(Array("hel".utf8)), .later])
-        var order = server.order("POST")
-        order.body = .source(stream, length: nil)
-        let diary = Diary()
-        let exchange = self.pool.exchange(order, consumer: diary)
+        var request = server.request("POST")
+        request.body = .source(stream, length: nil)
+        let recorder = ExchangeRecorder()
+        let exchange = self.pool.exchange(request, consumer: recorder)
         exchange.start()
         await stream.asked.pass()
         stream.add(.bytes(Array("lo".utf8)))
-        let entry = await diary.whole()
+        let entry = await recorder.whole()
         #expect(entry.trailers == [])
         #expect(server.received[0].hasSuffix("\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"))
         #expect(entry.metrics?.requestBodyBytes == Int64(8 + 7 + 5))
         #expect(entry.metrics?.requestContentBytes == 5)
-        #expect(await self.pool.perform(server.order()).connections.map(\.isReused) == [true])
+        #expect(await self.pool.perform(server.request()).connections.map(\.isReused) == [true])
     }
 
     @Test func largeBodyIsSentWhole() async throws {
         let body = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) }
         let server = try await RawServer([[.request, .receiveBytes(body.count), .send(Self.ok)]])
-        var order = server.order("PUT")
-        order.body = .bytes(body)
-        let diary = await self.pool.perform(order)
-        #expect(diary.sent == body.count)
+        var request = server.request("PUT")
+        request.body = .bytes(body)
+        let recorder = await self.pool.perform(request)
+        #expect(recorder.sent == body.count)
         #expect(server.bytes(0).suffix(body.count).elementsEqual(body))
     }
 
@@ -95,9 +95,9 @@ struct UploadTests {
             ([.bytes([1, 2])], 1, .tooLong),
         ] as [([Stream.BodyPiece], Int64?, BodyFailure)] {
             let server = try await RawServer([[.request]])
-            var order = server.order("POST")
-            order.body = .source(Stream(pieces), length: length)
-            #expect(await self.pool.perform(order).failure == .body(failure))
+            var request = server.request("POST")
+            request.body = .source(Stream(pieces), length: length)
+            #expect(await self.pool.perform(request).failure == .body(failure))
         }
     }
 
@@ -105,42 +105,42 @@ struct UploadTests {
         let server = try await RawServer([
             [.request, .send("HTTP/1.1 100 Continue\r\n\r\n"), .receive("hello"), .send(Self.ok)]
         ])
-        var order = server.order("POST")
-        order.body = .bytes(Array("hello".utf8))
-        order.continueTimeout = .seconds(60)
-        let diary = await self.pool.perform(order)
-        #expect(diary.informational == [100])
-        #expect(diary.sent == 5)
+        var request = server.request("POST")
+        request.body = .bytes(Array("hello".utf8))
+        request.continueTimeout = .seconds(60)
+        let recorder = await self.pool.perform(request)
+        #expect(recorder.informational == [100])
+        #expect(recorder.sent == 5)
     }
 
     @Test func bodyIsSentUnaskedAfterTheContinueTimeout() async throws {
         let server = try await RawServer([[.request, .receive("hello"), .send(Self.ok)]])
-        var order = server.order("POST")
-        order.body = .bytes(Array("hello".utf8))
-        order.continueTimeout = .milliseconds(1)
-        #expect(await self.pool.perform(order).sent == 5)
+        var request = server.request("POST")
+        request.body = .bytes(Array("hello".utf8))
+        request.continueTimeout = .milliseconds(1)
+        #expect(await self.pool.perform(request).sent == 5)
     }
 
     @Test func bodyIsNotSentToAServerThatRefuses() async throws {
         let server = try await RawServer([
             [.request, .send("HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n"), .request], [.request, .send(Self.ok)],
         ])
-        var order = server.order("POST")
-        order.body = .bytes(Array("hello".utf8))
-        order.continueTimeout = .seconds(60)
-        let diary = await self.pool.perform(order)
-        #expect(diary.head?.status == 417)
-        #expect(diary.sent == 0)
-        #expect(await self.pool.perform(server.order()).connections.map(\.isReused) == [false])
+        var request = server.request("POST")
+        request.body = .bytes(Array("hello".utf8))
+        request.continueTimeout = .seconds(60)
+        let recorder = await self.pool.perform(request)
+        #expect(recorder.head?.status == 417)
+        #expect(recorder.sent == 0)
+        #expect(await self.pool.perform(server.request()).connections.map(\.isReused) == [false])
     }
 
     @Test func responseBeforeTheEndOfTheBodyIsTaken() async throws {
         let server = try await RawServer([[.request, .send("HTTP/1.1 413 No\r\nContent-Length: 2\r\n\r\nno")]])
-        var order = server.order("POST")
-        order.body = .source(Stream([.bytes([1]), .later]), length: nil)
-        let diary = await self.pool.perform(order)
-        #expect(diary.head?.status == 413)
-        #expect(diary.text == "no")
-        #expect(diary.trailers == [])
+        var request = server.request("POST")
+        request.body = .source(Stream([.bytes([1]), .later]), length: nil)
+        let recorder = await self.pool.perform(request)
+        #expect(recorder.head?.status == 413)
+        #expect(recorder.text == "no")
+        #expect(recorder.trailers == [])
     }
 }

@@ -8,7 +8,7 @@ import WireText
 
 /// A pool, and an HTTP/2 server on the simulated network that answers each request with `body`, unless that is `nil`.
 final class HTTP2Scene {
-    let ground: TransportTestbed
+    let testbed: TransportTestbed
     let pool: ConnectionPool
     let listener: ScriptedListener
     /// Answers at the head of a request, and otherwise at its end.
@@ -27,33 +27,33 @@ final class HTTP2Scene {
         _ body: [UInt8]?, seed: UInt64 = 1, faults: FaultPlan = .calm, limit: Int = 6,
         settings: HTTP2Settings = HTTP2Settings()
     ) throws {
-        self.ground = TransportTestbed(.simulation, seed: seed, faults: faults)
+        self.testbed = TransportTestbed(.simulation, seed: seed, faults: faults)
         self.body = body
         self.settings = settings
         var settings = PoolSettings()
         settings.connectionsPerHost = limit
-        self.pool = ConnectionPool(settings: settings, on: try self.ground.makeLoop())
-        self.listener = try self.ground.makeHost().listen(at: .ipv4(address: 0x7F00_0001, port: 0))
+        self.pool = ConnectionPool(settings: settings, on: try self.testbed.makeLoop())
+        self.listener = try self.testbed.makeHost().listen(at: .ipv4(address: 0x7F00_0001, port: 0))
     }
 
     func begin(
         _ method: String = "GET", body: RequestBody = .none, pull: Int = .max, needsFresh: Bool = false
-    ) -> (Exchange, Diary) {
+    ) -> (Exchange, ExchangeRecorder) {
         let origin = ServerEndpoint(.http, host: "127.0.0.1", port: self.listener.address.port)
         var request = ExchangeRequest(origin, head: RequestHead(method: method, target: "/"))
         request.assumesHTTP2 = true
         request.body = body
         request.needsFreshConnection = needsFresh
-        let diary = Diary()
-        let exchange = self.pool.exchange(request, consumer: diary)
-        diary.pull(pull, exchange)
+        let recorder = ExchangeRecorder()
+        let exchange = self.pool.exchange(request, consumer: recorder)
+        recorder.pull(pull, exchange)
         exchange.start()
-        return (exchange, diary)
+        return (exchange, recorder)
     }
 
     /// Answers requests until `condition` holds.
     func run(atMost limit: Duration = .seconds(3600), until condition: () -> Bool) -> Bool {
-        self.ground.run(
+        self.testbed.run(
             until: {
                 self.answer()
                 return condition()
@@ -145,7 +145,7 @@ final class HTTP2Scene {
     /// - Returns: misuses of descriptors.
     func end() -> [String] {
         self.pool.close()
-        self.ground.settle()
-        return self.ground.close()
+        self.testbed.settle()
+        return self.testbed.close()
     }
 }

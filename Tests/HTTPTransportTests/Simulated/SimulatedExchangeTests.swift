@@ -10,37 +10,37 @@ import WireText
 struct SimulatedExchangeTests {
     /// A pool, and a server that answers each request with `response`, unless that is `nil`.
     private final class Scene {
-        let ground: TransportTestbed
+        let testbed: TransportTestbed
         let pool: ConnectionPool
         let listener: ScriptedListener
         var response: String?
         private var answered: [ObjectIdentifier: Int] = [:]
 
         init(_ response: String?, seed: UInt64 = 1, faults: FaultPlan = .calm, limit: Int = 6) throws {
-            self.ground = TransportTestbed(.simulation, seed: seed, faults: faults)
+            self.testbed = TransportTestbed(.simulation, seed: seed, faults: faults)
             self.response = response
             var settings = PoolSettings()
             settings.connectionsPerHost = limit
-            self.pool = ConnectionPool(settings: settings, on: try self.ground.makeLoop())
-            self.listener = try self.ground.makeHost().listen(at: .ipv4(address: 0x7F00_0001, port: 0))
+            self.pool = ConnectionPool(settings: settings, on: try self.testbed.makeLoop())
+            self.listener = try self.testbed.makeHost().listen(at: .ipv4(address: 0x7F00_0001, port: 0))
         }
 
         func begin(
             _ method: String = "GET", body: RequestBody = .none, pull: Int = .max
-        ) -> (Exchange, Diary) {
+        ) -> (Exchange, ExchangeRecorder) {
             let origin = ServerEndpoint(.http, host: "127.0.0.1", port: self.listener.address.port)
-            let diary = Diary()
+            let recorder = ExchangeRecorder()
             var request = ExchangeRequest(origin, head: RequestHead(method: method, target: "/"))
             request.body = body
-            let exchange = self.pool.exchange(request, consumer: diary)
-            diary.pull(pull, exchange)
+            let exchange = self.pool.exchange(request, consumer: recorder)
+            recorder.pull(pull, exchange)
             exchange.start()
-            return (exchange, diary)
+            return (exchange, recorder)
         }
 
         /// Serves requests until `condition` holds.
         func run(atMost limit: Duration = .seconds(3600), until condition: () -> Bool) -> Bool {
-            self.ground.run(
+            self.testbed.run(
                 until: {
                     self.answer()
                     return condition()
@@ -68,8 +68,8 @@ struct SimulatedExchangeTests {
         /// - Returns: misuses of descriptors.
         func end() -> [String] {
             self.pool.close()
-            self.ground.settle()
-            return self.ground.close()
+            self.testbed.settle()
+            return self.testbed.close()
         }
     }
 
@@ -77,64 +77,64 @@ struct SimulatedExchangeTests {
 
     @Test func silentServerEndsTheExchangeAfterTheIdleTimeout() throws {
         let scene = try Scene(nil)
-        let (_, diary) = scene.begin()
+        let (_, recorder) = scene.begin()
         scene.run(for: .seconds(59))
-        #expect(diary.now.ends == 0)
+        #expect(recorder.now.ends == 0)
         scene.run(for: .seconds(2))
-        #expect(diary.now.failure == .idle)
+        #expect(recorder.now.failure == .idle)
         #expect(scene.end() == [])
     }
 
     @Test func idleTimeoutDoesNotRunWhileTheConsumerIsSlow() throws {
         let content = String(repeating: "x", count: 600_000)
         let scene = try Scene("HTTP/1.1 200 OK\r\nContent-Length: 600000\r\n\r\n" + content)
-        let (exchange, diary) = scene.begin(pull: 0)
+        let (exchange, recorder) = scene.begin(pull: 0)
         scene.run(for: .seconds(600))
-        #expect(diary.now.head?.status == 200 && diary.now.content.isEmpty && diary.now.ends == 0)
-        diary.pull(.max, exchange)
-        #expect(scene.run { diary.now.ends == 1 })
-        #expect(diary.now.text == content)
+        #expect(recorder.now.head?.status == 200 && recorder.now.content.isEmpty && recorder.now.ends == 0)
+        recorder.pull(.max, exchange)
+        #expect(scene.run { recorder.now.ends == 1 })
+        #expect(recorder.now.text == content)
         #expect(scene.end() == [])
     }
 
     @Test func idleTimeoutBeginsAnewWhenTheConsumerWantsContent() throws {
         let scene = try Scene("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
-        let (exchange, diary) = scene.begin(pull: 0)
+        let (exchange, recorder) = scene.begin(pull: 0)
         scene.run(for: .seconds(50))
-        diary.pull(.max, exchange)
+        recorder.pull(.max, exchange)
         scene.run(for: .seconds(59))
-        #expect(diary.now.head?.status == 200 && diary.now.ends == 0)
+        #expect(recorder.now.head?.status == 200 && recorder.now.ends == 0)
         scene.run(for: .seconds(2))
-        #expect(diary.now.failure == .idle)
+        #expect(recorder.now.failure == .idle)
         #expect(scene.end() == [])
     }
 
     @Test func suspensionDoesNotCountAsIdle() throws {
         let scene = try Scene(nil)
-        let (exchange, diary) = scene.begin()
+        let (exchange, recorder) = scene.begin()
         scene.run(for: .seconds(1))
-        diary.suspend(exchange)
+        recorder.suspend(exchange)
         scene.run(for: .seconds(50))
-        diary.resume(exchange)
+        recorder.resume(exchange)
         scene.run(for: .seconds(59))
-        #expect(diary.now.ends == 0)
+        #expect(recorder.now.ends == 0)
         scene.run(for: .seconds(2))
-        #expect(diary.now.failure == .idle)
+        #expect(recorder.now.failure == .idle)
         #expect(scene.end() == [])
     }
 
     @Test func suspensionDoesNotCountAsConnecting() throws {
         let scene = try Scene(Self.ok)
-        try #require(scene.ground.network).connectScripts[scene.listener.address] = .hangs
-        let (exchange, diary) = scene.begin()
+        try #require(scene.testbed.network).connectScripts[scene.listener.address] = .hangs
+        let (exchange, recorder) = scene.begin()
         scene.run(for: .seconds(1))
-        diary.suspend(exchange)
+        recorder.suspend(exchange)
         scene.run(for: .seconds(50))
-        diary.resume(exchange)
+        recorder.resume(exchange)
         scene.run(for: .seconds(58))
-        #expect(diary.now.ends == 0)
-        #expect(scene.run(atMost: .seconds(2)) { diary.now.ends == 1 })
-        #expect(diary.now.failure == .connecting(.deadlinePassed(.connecting)))
+        #expect(recorder.now.ends == 0)
+        #expect(scene.run(atMost: .seconds(2)) { recorder.now.ends == 1 })
+        #expect(recorder.now.failure == .connecting(.deadlinePassed(.connecting)))
         #expect(scene.end() == [])
     }
 
@@ -160,7 +160,7 @@ struct SimulatedExchangeTests {
 
     @Test func connectionThatASuspendedExchangeOpensServesOthers() throws {
         let scene = try Scene(Self.ok, limit: 1)
-        try #require(scene.ground.network).connectScripts[scene.listener.address] = .delayed(.seconds(2))
+        try #require(scene.testbed.network).connectScripts[scene.listener.address] = .delayed(.seconds(2))
         let (exchange, suspended) = scene.begin()
         scene.run(for: .seconds(1))
         suspended.suspend(exchange)
@@ -177,7 +177,7 @@ struct SimulatedExchangeTests {
 
     @Test func openingOfASuspendedExchangeKeepsItsPlaceForItsTimeoutOnly() throws {
         let scene = try Scene(Self.ok, limit: 1)
-        let network = try #require(scene.ground.network)
+        let network = try #require(scene.testbed.network)
         network.connectScripts[scene.listener.address] = .hangs
         let (exchange, suspended) = scene.begin()
         scene.run(for: .seconds(1))
@@ -209,44 +209,44 @@ struct SimulatedExchangeTests {
 
     @Test func bodyThatNobodyTakesIsIdleAfterOneAndAHalfTimeouts() throws {
         let scene = try Scene(nil)
-        let (_, diary) = scene.begin("PUT", body: .bytes([UInt8](repeating: 1, count: 350_000)))
+        let (_, recorder) = scene.begin("PUT", body: .bytes([UInt8](repeating: 1, count: 350_000)))
         #expect(scene.run { !scene.listener.accepted.isEmpty })
         scene.listener.accepted[0].isReading = false
         scene.run(for: .seconds(57))
-        #expect(diary.now.ends == 0)
+        #expect(recorder.now.ends == 0)
         scene.run(for: .seconds(35))
-        #expect(diary.now.failure == .idle)
+        #expect(recorder.now.failure == .idle)
         #expect(scene.end() == [])
     }
 
     /// The kernels' buffers hold the whole body, which takes minutes to arrive.
     @Test func bodyThatTheKernelStillSendsIsNotIdle() throws {
         let scene = try Scene(nil)
-        let (_, diary) = scene.begin("PUT", body: .bytes([UInt8](repeating: 1, count: 350_000)))
+        let (_, recorder) = scene.begin("PUT", body: .bytes([UInt8](repeating: 1, count: 350_000)))
         #expect(scene.run { !scene.listener.accepted.isEmpty })
         let peer = scene.listener.accepted[0]
         peer.isReading = false
         peer.readLimit = 40_000
         scene.run(for: .seconds(1))
-        #expect(diary.now.sent == 350_000)
+        #expect(recorder.now.sent == 350_000)
         for _ in 0..<4 {
             let arrived = peer.received.count
             peer.isReading = true
             #expect(scene.run { peer.received.count > arrived })
             peer.isReading = false
             scene.run(for: .seconds(50))
-            #expect(diary.now.ends == 0)
+            #expect(recorder.now.ends == 0)
         }
         // Nothing arrives any more.
         scene.run(for: .seconds(120))
-        #expect(diary.now.failure == .idle)
+        #expect(recorder.now.failure == .idle)
         #expect(scene.end() == [])
     }
 
     @Test func idleConnectionIsClosedAfterItsTimeout() throws {
         let scene = try Scene(Self.ok)
-        let (_, diary) = scene.begin()
-        #expect(scene.run { diary.now.ends == 1 })
+        let (_, recorder) = scene.begin()
+        #expect(scene.run { recorder.now.ends == 1 })
         scene.run(for: .seconds(59))
         #expect(scene.listener.accepted.map(\.sawEnd) == [false])
         scene.run(for: .seconds(2))
@@ -258,9 +258,9 @@ struct SimulatedExchangeTests {
         let scene = try Scene(Self.ok)
         for (pause, connections) in [(Duration.zero, 1), (.milliseconds(99), 2), (.milliseconds(100), 2)] {
             scene.run(for: pause)
-            let (_, diary) = scene.begin("POST")
-            #expect(scene.run { diary.now.ends == 1 })
-            #expect(diary.now.text == "ok")
+            let (_, recorder) = scene.begin("POST")
+            #expect(scene.run { recorder.now.ends == 1 })
+            #expect(recorder.now.text == "ok")
             #expect(scene.listener.accepted.count == connections)
         }
         #expect(scene.end() == [])
@@ -277,13 +277,13 @@ struct SimulatedExchangeTests {
         let scene = try Scene(response, seed: seed, faults: faults, limit: 2)
         let exchanges = (0..<12).map { scene.begin($0 % 3 == 0 ? "POST" : "GET", pull: $0 % 2 == 0 ? .max : 0) }
         let haveEnded = scene.run {
-            for (exchange, diary) in exchanges where diary.demand == .bytes(0) { diary.pull(1_000, exchange) }
+            for (exchange, recorder) in exchanges where recorder.demand == .bytes(0) { recorder.pull(1_000, exchange) }
             return exchanges.allSatisfy { $0.1.now.ends == 1 }
         }
-        #expect(haveEnded, "\(scene.ground.report)")
-        for diary in exchanges.map(\.1.now) {
-            #expect(diary.failure != nil || diary.text == content, "\(scene.ground.report)")
-            #expect(content.hasPrefix(diary.text))
+        #expect(haveEnded, "\(scene.testbed.report)")
+        for recorder in exchanges.map(\.1.now) {
+            #expect(recorder.failure != nil || recorder.text == content, "\(scene.testbed.report)")
+            #expect(content.hasPrefix(recorder.text))
         }
         #expect(scene.end() == [])
         #expect(exchanges.allSatisfy { $0.1.now.ends == 1 })

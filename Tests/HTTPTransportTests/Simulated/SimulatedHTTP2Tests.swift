@@ -11,54 +11,54 @@ import WireText
 struct SimulatedHTTP2Tests {
     @Test func silentServerEndsTheExchangeAfterTheSettingsTimeout() throws {
         let scene = try HTTP2Scene(nil)
-        let (_, diary) = scene.begin()
+        let (_, recorder) = scene.begin()
         scene.run(for: .seconds(29))
-        #expect(diary.now.ends == 0)
+        #expect(recorder.now.ends == 0)
         scene.run(for: .seconds(2))
-        #expect(diary.now.failure == .http2(.settingsTimeout))
+        #expect(recorder.now.failure == .http2(.settingsTimeout))
         #expect(scene.end() == [])
     }
 
     /// A response that has begun, in a connection whose server writes its frames by itself.
-    private func dribble(_ scene: HTTP2Scene, _ diary: Diary, frames: Int) {
+    private func dribble(_ scene: HTTP2Scene, _ recorder: ExchangeRecorder, frames: Int) {
         let peer = scene.listener.accepted[0]
-        if diary.now.head == nil { peer.send([0, 0, 0, 4, 0, 0, 0, 0, 0] + [0, 0, 1, 1, 4, 0, 0, 0, 1, 0x88]) }
+        if recorder.now.head == nil { peer.send([0, 0, 0, 4, 0, 0, 0, 0, 0] + [0, 0, 1, 1, 4, 0, 0, 0, 1, 0x88]) }
         peer.send(Array(repeatElement([0, 0, 1, 0, 0, 0, 0, 0, 1, 7], count: frames).joined()))
     }
 
     @Test func manySmallFramesOverTimeAreContent() throws {
         let scene = try HTTP2Scene(nil)
-        let (_, diary) = scene.begin()
+        let (_, recorder) = scene.begin()
         scene.run(for: .seconds(1))
         for _ in 0..<20 {
-            self.dribble(scene, diary, frames: 1_000)
+            self.dribble(scene, recorder, frames: 1_000)
             scene.run(for: .seconds(1))
         }
-        #expect(diary.now.ends == 0 && diary.now.content.count == 20_000)
+        #expect(recorder.now.ends == 0 && recorder.now.content.count == 20_000)
         #expect(scene.end() == [])
     }
 
     @Test func manySmallFramesAtOnceAreAFlood() throws {
         let scene = try HTTP2Scene(nil)
-        let (_, diary) = scene.begin()
+        let (_, recorder) = scene.begin()
         scene.run(for: .seconds(1))
-        self.dribble(scene, diary, frames: 60_000)
-        #expect(scene.run(atMost: .seconds(1)) { diary.now.ends == 1 })
-        #expect(diary.now.failure == .http2(.violation("more frames than the limit for their content")))
+        self.dribble(scene, recorder, frames: 60_000)
+        #expect(scene.run(atMost: .seconds(1)) { recorder.now.ends == 1 })
+        #expect(recorder.now.failure == .http2(.violation("more frames than the limit for their content")))
         // The second without input, and the limit.
-        #expect(diary.now.content.count < 30_000)
+        #expect(recorder.now.content.count < 30_000)
         #expect(scene.end() == [])
     }
 
     @Test func idleTimeoutDoesNotRunWhileTheConsumerIsSlow() throws {
         let content = [UInt8](repeating: 7, count: 600_000)
         let scene = try HTTP2Scene(content)
-        let (exchange, diary) = scene.begin(pull: 0)
+        let (exchange, recorder) = scene.begin(pull: 0)
         scene.run(for: .seconds(600))
-        #expect(diary.now.head?.status == 200 && diary.now.content.isEmpty && diary.now.ends == 0)
-        diary.pull(.max, exchange)
-        #expect(scene.run { diary.now.ends == 1 })
-        #expect(diary.now.content == content)
+        #expect(recorder.now.head?.status == 200 && recorder.now.content.isEmpty && recorder.now.ends == 0)
+        recorder.pull(.max, exchange)
+        #expect(scene.run { recorder.now.ends == 1 })
+        #expect(recorder.now.content == content)
         #expect(scene.end() == [])
     }
 
@@ -105,22 +105,22 @@ struct SimulatedHTTP2Tests {
     @Test func suspensionDoesNotCountAsIdle() throws {
         let scene = try HTTP2Scene([1])
         scene.answers = false
-        let (exchange, diary) = scene.begin()
+        let (exchange, recorder) = scene.begin()
         scene.run(for: .seconds(1))
-        diary.suspend(exchange)
+        recorder.suspend(exchange)
         scene.run(for: .seconds(50))
-        diary.resume(exchange)
+        recorder.resume(exchange)
         scene.run(for: .seconds(59))
-        #expect(diary.now.ends == 0)
+        #expect(recorder.now.ends == 0)
         scene.run(for: .seconds(2))
-        #expect(diary.now.failure == .idle)
+        #expect(recorder.now.failure == .idle)
         #expect(scene.end() == [])
     }
 
     @Test func idleConnectionIsClosedAfterItsTimeout() throws {
         let scene = try HTTP2Scene([1])
-        let (_, diary) = scene.begin()
-        #expect(scene.run { diary.now.ends == 1 })
+        let (_, recorder) = scene.begin()
+        #expect(scene.run { recorder.now.ends == 1 })
         scene.run(for: .seconds(59))
         #expect(scene.listener.accepted.map(\.sawEnd) == [false])
         scene.run(for: .seconds(2))
@@ -135,9 +135,9 @@ struct SimulatedHTTP2Tests {
         settings.streamWindow = 65_535
         let scene = try HTTP2Scene([1], settings: settings)
         let source = FixedBody([UInt8](repeating: 1, count: size))
-        let (_, diary) = scene.begin("POST", body: .source(source, length: isLengthKnown ? Int64(size) : nil))
-        #expect(scene.run(atMost: .seconds(1)) { diary.now.ends == 1 })
-        #expect(diary.now.head?.status == 200 && diary.now.content == [1])
+        let (_, recorder) = scene.begin("POST", body: .source(source, length: isLengthKnown ? Int64(size) : nil))
+        #expect(scene.run(atMost: .seconds(1)) { recorder.now.ends == 1 })
+        #expect(recorder.now.head?.status == 200 && recorder.now.content == [1])
         #expect(scene.run(atMost: .seconds(1)) { scene.openStreams() == 0 })
         scene.pool.close()
         #expect(scene.run(atMost: .seconds(1)) { scene.listener.accepted.allSatisfy(\.sawEnd) })
@@ -152,12 +152,12 @@ struct SimulatedHTTP2Tests {
         #expect(scene.run(atMost: .seconds(1)) { first.now.ends == 1 })
         scene.mutedConnections = [0]
         scene.listener.accepted[0].isReading = false
-        let (upload, diary) = scene.begin("POST", body: .bytes([UInt8](repeating: 1, count: 4_000_000)))
+        let (upload, recorder) = scene.begin("POST", body: .bytes([UInt8](repeating: 1, count: 4_000_000)))
         scene.run(for: .seconds(1))
         upload.cancel()
         scene.pool.close()
         #expect(scene.run(atMost: .seconds(5)) { scene.listener.accepted[0].isClosed })
-        #expect(diary.now.failure == .cancelled)
+        #expect(recorder.now.failure == .cancelled)
         #expect(scene.end() == [])
     }
 
@@ -167,10 +167,10 @@ struct SimulatedHTTP2Tests {
         settings.maximumConcurrentStreams = 1
         let scene = try HTTP2Scene([1], settings: settings)
         scene.answers = false
-        let diaries = (0..<10).map { _ in scene.begin().1 }
+        let recorders = (0..<10).map { _ in scene.begin().1 }
         scene.run(for: .seconds(5))
         #expect((0..<6).map { scene.frames(1, on: $0).count } == [1, 1, 1, 1, 1, 1])
-        #expect(diaries.allSatisfy { $0.now.ends == 0 })
+        #expect(recorders.allSatisfy { $0.now.ends == 0 })
         scene.pool.close()
         #expect(scene.end() == [])
     }
@@ -193,9 +193,9 @@ struct SimulatedHTTP2Tests {
     @Test func requestsToAServerWithoutSettingsFailSideBySide() throws {
         let scene = try HTTP2Scene([1])
         scene.mutedConnections = Set(0..<100)
-        let diaries = (0..<12).map { _ in scene.begin().1 }
+        let recorders = (0..<12).map { _ in scene.begin().1 }
         scene.run(for: .seconds(100))
-        #expect(diaries.allSatisfy { $0.now.ends == 1 })
+        #expect(recorders.allSatisfy { $0.now.ends == 1 })
         #expect(scene.end() == [])
     }
 
@@ -207,12 +207,12 @@ struct SimulatedHTTP2Tests {
         settings.streamWindow = 1_000
         let scene = try HTTP2Scene([1], settings: settings)
         scene.answersAtHead = false
-        let (_, diary) = scene.begin("POST", body: .bytes([UInt8](repeating: 1, count: 100_000)))
-        for _ in 0..<150 where diary.now.ends == 0 {
+        let (_, recorder) = scene.begin("POST", body: .bytes([UInt8](repeating: 1, count: 100_000)))
+        for _ in 0..<150 where recorder.now.ends == 0 {
             scene.run(for: .seconds(1))
             scene.consume(1_000, of: 1)
         }
-        #expect(diary.now.head?.status == 200 && diary.now.failure == nil)
+        #expect(recorder.now.head?.status == 200 && recorder.now.failure == nil)
         #expect(scene.end() == [])
     }
 
@@ -221,11 +221,11 @@ struct SimulatedHTTP2Tests {
         settings.streamWindow = 1_000
         let scene = try HTTP2Scene([1], settings: settings)
         scene.answersAtHead = false
-        let (_, diary) = scene.begin("POST", body: .bytes([UInt8](repeating: 1, count: 100_000)))
+        let (_, recorder) = scene.begin("POST", body: .bytes([UInt8](repeating: 1, count: 100_000)))
         scene.run(for: .seconds(59))
-        #expect(diary.now.ends == 0)
+        #expect(recorder.now.ends == 0)
         scene.run(for: .seconds(63))
-        #expect(diary.now.failure == .idle)
+        #expect(recorder.now.failure == .idle)
         #expect(scene.end() == [])
     }
 
@@ -238,11 +238,11 @@ struct SimulatedHTTP2Tests {
         faults.stallDuration = .seconds(1) ... .seconds(1)
         let scene = try HTTP2Scene([1], faults: faults)
         scene.answersAtHead = false
-        let (_, diary) = scene.begin("POST", body: .bytes([UInt8](repeating: 1, count: 300_000)))
+        let (_, recorder) = scene.begin("POST", body: .bytes([UInt8](repeating: 1, count: 300_000)))
         scene.run(for: .seconds(100))
-        #expect(diary.now.ends == 0)
-        #expect(scene.run(atMost: .seconds(1_000)) { diary.now.ends == 1 })
-        #expect(diary.now.head?.status == 200 && diary.now.failure == nil)
+        #expect(recorder.now.ends == 0)
+        #expect(scene.run(atMost: .seconds(1_000)) { recorder.now.ends == 1 })
+        #expect(recorder.now.head?.status == 200 && recorder.now.failure == nil)
         #expect(scene.end() == [])
     }
 
@@ -254,11 +254,11 @@ struct SimulatedHTTP2Tests {
         #expect(scene.run(atMost: .seconds(1)) { first.now.ends == 1 })
         scene.mutedConnections = [0]
         scene.listener.accepted[0].isReading = false
-        let (_, diary) = scene.begin("PUT", body: .bytes([UInt8](repeating: 1, count: 350_000)))
+        let (_, recorder) = scene.begin("PUT", body: .bytes([UInt8](repeating: 1, count: 350_000)))
         scene.run(for: .seconds(57))
-        #expect(diary.now.ends == 0)
+        #expect(recorder.now.ends == 0)
         scene.run(for: .seconds(35))
-        #expect(diary.now.failure == .idle)
+        #expect(recorder.now.failure == .idle)
         #expect(scene.end() == [])
     }
 
@@ -271,20 +271,20 @@ struct SimulatedHTTP2Tests {
         let peer = scene.listener.accepted[0]
         peer.isReading = false
         peer.readLimit = 40_000
-        let (_, diary) = scene.begin("PUT", body: .bytes([UInt8](repeating: 1, count: 350_000)))
+        let (_, recorder) = scene.begin("PUT", body: .bytes([UInt8](repeating: 1, count: 350_000)))
         scene.run(for: .seconds(1))
-        #expect(diary.now.sent == 350_000)
+        #expect(recorder.now.sent == 350_000)
         for _ in 0..<4 {
             let arrived = scene.received[0].count
             peer.isReading = true
             #expect(scene.run { scene.received[0].count > arrived })
             peer.isReading = false
             scene.run(for: .seconds(50))
-            #expect(diary.now.ends == 0)
+            #expect(recorder.now.ends == 0)
         }
         // Nothing arrives any more.
         scene.run(for: .seconds(120))
-        #expect(diary.now.failure == .idle)
+        #expect(recorder.now.failure == .idle)
         #expect(scene.end() == [])
     }
 
@@ -318,7 +318,7 @@ struct SimulatedHTTP2Tests {
     /// They do not know the server's protocol yet, and would share its connection.
     @Test func othersDoNotWaitForTheConnectionOfASuspendedTask() throws {
         let scene = try HTTP2Scene([1])
-        let network = try #require(scene.ground.network)
+        let network = try #require(scene.testbed.network)
         network.connectScripts[scene.listener.address] = .hangs
         let (exchange, suspended) = scene.begin()
         let (_, waiting) = scene.begin()
@@ -338,7 +338,7 @@ struct SimulatedHTTP2Tests {
 
     @Test func connectionThatASuspendedTaskOpensServesOthers() throws {
         let scene = try HTTP2Scene([1], limit: 1)
-        try #require(scene.ground.network).connectScripts[scene.listener.address] = .delayed(.seconds(2))
+        try #require(scene.testbed.network).connectScripts[scene.listener.address] = .delayed(.seconds(2))
         let (exchange, suspended) = scene.begin()
         scene.run(for: .seconds(1))
         suspended.suspend(exchange)
@@ -400,8 +400,8 @@ struct SimulatedHTTP2Tests {
     @Test func connectionInUseIsNotProbed() throws {
         let scene = try HTTP2Scene([1])
         for _ in 0..<3 {
-            let (_, diary) = scene.begin()
-            #expect(scene.run { diary.now.ends == 1 })
+            let (_, recorder) = scene.begin()
+            #expect(scene.run { recorder.now.ends == 1 })
             scene.run(for: .seconds(10))
         }
         #expect(scene.frames(6).isEmpty && scene.listener.accepted.count == 1)
@@ -413,9 +413,9 @@ struct SimulatedHTTP2Tests {
     @Test func windowsGrowWithWhatIsConsumed() throws {
         let content = [UInt8](repeating: 7, count: 6_000_000)
         let scene = try HTTP2Scene(content)
-        let (_, diary) = scene.begin()
-        #expect(scene.run { diary.now.ends == 1 })
-        #expect(diary.now.content.count == content.count)
+        let (_, recorder) = scene.begin()
+        #expect(scene.run { recorder.now.ends == 1 })
+        #expect(recorder.now.content.count == content.count)
         let received = content.count
         let stream = scene.window(of: 1, initial: 256 << 10, received: received)
         #expect((512 << 10...4 << 20).contains(stream), "\(stream)")
@@ -426,13 +426,13 @@ struct SimulatedHTTP2Tests {
 
     @Test func windowOfASuspendedTaskDoesNotGrow() throws {
         let scene = try HTTP2Scene([UInt8](repeating: 7, count: 1_000_000))
-        let (exchange, diary) = scene.begin(pull: 0)
+        let (exchange, recorder) = scene.begin(pull: 0)
         scene.run(for: .seconds(10))
         #expect(scene.window(of: 1, initial: 256 << 10, received: 0) == 256 << 10)
         #expect(scene.window(of: 0, initial: 65_535, received: 256 << 10) >= 512 << 10)
-        #expect(diary.now.content.isEmpty)
-        diary.pull(.max, exchange)
-        #expect(scene.run { diary.now.ends == 1 })
+        #expect(recorder.now.content.isEmpty)
+        recorder.pull(.max, exchange)
+        #expect(scene.run { recorder.now.ends == 1 })
         #expect(scene.end() == [])
     }
 
@@ -442,11 +442,11 @@ struct SimulatedHTTP2Tests {
         let scene = try HTTP2Scene(content)
         let suspended = (0..<12).map { _ in scene.begin(pull: 0) }
         scene.run(for: .seconds(10))
-        let (_, diary) = scene.begin()
-        #expect(scene.run(atMost: .seconds(10)) { diary.now.ends == 1 })
-        #expect(diary.now.content == content && scene.listener.accepted.count == 1)
+        let (_, recorder) = scene.begin()
+        #expect(scene.run(atMost: .seconds(10)) { recorder.now.ends == 1 })
+        #expect(recorder.now.content == content && scene.listener.accepted.count == 1)
         #expect(suspended.allSatisfy { $0.1.now.content.isEmpty })
-        for (exchange, diary) in suspended { diary.pull(.max, exchange) }
+        for (exchange, recorder) in suspended { recorder.pull(.max, exchange) }
         #expect(scene.run { suspended.allSatisfy { $0.1.now.content == content } })
         #expect(scene.end() == [])
     }
@@ -461,7 +461,7 @@ struct SimulatedHTTP2Tests {
         let others = (0..<300).map { _ in scene.begin(pull: 0) }
         scene.run(for: .seconds(10))
         #expect(others.filter { $0.1.now.head != nil }.count == 128)
-        for (exchange, diary) in others { diary.pull(.max, exchange) }
+        for (exchange, recorder) in others { recorder.pull(.max, exchange) }
         #expect(scene.run { others.allSatisfy { $0.1.now.ends == 1 } })
         #expect(others.allSatisfy { $0.1.now.content.count == 1_000 } && scene.listener.accepted.count == 1)
         #expect(scene.end() == [])
@@ -474,16 +474,16 @@ struct SimulatedHTTP2Tests {
         let scene = try HTTP2Scene([1])
         scene.answersAtHead = false
         let source = FixedBody([UInt8](repeating: 1, count: 3_000_000))
-        let (exchange, diary) = scene.begin("POST", body: .source(source, length: 3_000_000))
+        let (exchange, recorder) = scene.begin("POST", body: .source(source, length: 3_000_000))
         scene.run(for: .seconds(1))
-        #expect(scene.frames(0x10).isEmpty && diary.now.ends == 0)
+        #expect(scene.frames(0x10).isEmpty && recorder.now.ends == 0)
         exchange.setPriority(0.25)
         scene.run(for: .seconds(1))
         let updates = scene.frames(0x10)
         #expect(updates.map(\.stream) == [0] && updates.map(\.payload) == [[0, 0, 0, 1] + Array("u=5".utf8)])
         exchange.cancel()
         scene.run(for: .seconds(1))
-        #expect(diary.now.failure == .cancelled)
+        #expect(recorder.now.failure == .cancelled)
         #expect(scene.end() == [])
     }
 
@@ -496,12 +496,12 @@ struct SimulatedHTTP2Tests {
         var settings = HTTP2Settings()
         settings.maximumConcurrentStreams = 3
         let scene = try HTTP2Scene(content, seed: seed, faults: .rough, limit: 2, settings: settings)
-        let diaries = (0..<12).map { scene.begin($0 % 3 == 0 ? "POST" : "GET").1 }
-        #expect(scene.run { diaries.allSatisfy { $0.now.ends == 1 } }, "\(scene.ground.report)")
-        for diary in diaries.map(\.now) {
-            #expect(diary.ends == 1)
-            #expect(diary.failure != nil || diary.content == content, "\(scene.ground.report)")
-            #expect(content.starts(with: diary.content))
+        let recorders = (0..<12).map { scene.begin($0 % 3 == 0 ? "POST" : "GET").1 }
+        #expect(scene.run { recorders.allSatisfy { $0.now.ends == 1 } }, "\(scene.testbed.report)")
+        for recorder in recorders.map(\.now) {
+            #expect(recorder.ends == 1)
+            #expect(recorder.failure != nil || recorder.content == content, "\(scene.testbed.report)")
+            #expect(content.starts(with: recorder.content))
         }
         #expect(scene.end() == [])
     }

@@ -80,7 +80,7 @@ struct LoadCommand: AsyncParsableCommand {
         let task = self.task(session, request)
         let transfer = Transfer(
             task,
-            orders: TransferActions(
+            actions: TransferActions(
                 output: self.output ?? self.download, stream: self.requests.stream,
                 disposition: self.disposition.answer, stayHere: self.requests.stayHere,
                 cancelAfter: self.cancelAfter, resumeData: self.cancelAfter == nil ? nil : self.resumeData))

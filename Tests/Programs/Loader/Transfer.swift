@@ -4,7 +4,7 @@ import URLLoading
 /// One task, and its recorded delegate calls. They come on the session's queue; the lock protects the waiting report.
 final class Transfer: @unchecked Sendable {
     private(set) var task: URLSessionTask
-    let orders: TransferActions
+    let actions: TransferActions
     private let lock = NSLock()
     private var events: [String] = []
     private var received: Int64 = 0
@@ -14,9 +14,9 @@ final class Transfer: @unchecked Sendable {
     private var result: TransferReport?
     private var waiter: CheckedContinuation<TransferReport, Never>?
 
-    init(_ task: URLSessionTask, orders: TransferActions) {
+    init(_ task: URLSessionTask, actions: TransferActions) {
         self.task = task
-        self.orders = orders
+        self.actions = actions
     }
 
     /// Waits for its end and returns the report.
@@ -52,7 +52,7 @@ final class Transfer: @unchecked Sendable {
     }
 
     private func write(_ data: Data) throws {
-        guard let output = self.orders.output else { return }
+        guard let output = self.actions.output else { return }
         if self.file == nil {
             _ = FileManager.default.createFile(atPath: output, contents: nil)
             self.file = try FileHandle(forWritingTo: URL(fileURLWithPath: output))
@@ -68,7 +68,7 @@ final class Transfer: @unchecked Sendable {
 
     func downloaded(to place: URL) {
         self.happened("downloaded")
-        guard let output = self.orders.output else { return }
+        guard let output = self.actions.output else { return }
         do {
             try? FileManager.default.removeItem(atPath: output)
             try FileManager.default.moveItem(at: place, to: URL(fileURLWithPath: output))
@@ -78,9 +78,9 @@ final class Transfer: @unchecked Sendable {
     }
 
     private func cancelIfEnough() {
-        guard let limit = self.orders.cancelAfter, self.received >= limit, !self.isCancelled else { return }
+        guard let limit = self.actions.cancelAfter, self.received >= limit, !self.isCancelled else { return }
         self.isCancelled = true
-        guard let download = self.task as? URLSessionDownloadTask, let place = self.orders.resumeData else {
+        guard let download = self.task as? URLSessionDownloadTask, let place = self.actions.resumeData else {
             return self.task.cancel()
         }
         download.cancel(byProducingResumeData: { data in

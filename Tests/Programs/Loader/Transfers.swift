@@ -63,7 +63,7 @@ final class Transfers: NSObject, URLSessionDataDelegate, URLSessionDownloadDeleg
         let transfer = self.of(task)
         transfer?.happened(
             "redirection \(response.statusCode) to \(request.httpMethod ?? "") \(request.url?.path ?? "")")
-        completionHandler(transfer?.orders.stayHere == true ? nil : request)
+        completionHandler(transfer?.actions.stayHere == true ? nil : request)
     }
 
     func urlSession(
@@ -72,7 +72,7 @@ final class Transfers: NSObject, URLSessionDataDelegate, URLSessionDownloadDeleg
     ) {
         let transfer = self.of(task)
         transfer?.happened("body wanted")
-        completionHandler(transfer?.orders.stream.flatMap { InputStream(fileAtPath: $0) })
+        completionHandler(transfer?.actions.stream.flatMap { InputStream(fileAtPath: $0) })
     }
 
     func urlSession(
@@ -104,7 +104,7 @@ final class Transfers: NSObject, URLSessionDataDelegate, URLSessionDownloadDeleg
     ) {
         let transfer = self.of(dataTask)
         transfer?.happened("response \((response as? HTTPURLResponse)?.statusCode ?? 0)")
-        completionHandler(transfer?.orders.disposition ?? .allow)
+        completionHandler(transfer?.actions.disposition ?? .allow)
     }
 
     func urlSession(

@@ -41,47 +41,47 @@ struct KeptPlaintextTests {
 
     @Test(arguments: TransportTestbed.Kind.allCases)
     func keptWriteIsDoneWhenItsRecordHasLeft(_ kind: TransportTestbed.Kind) throws {
-        let meeting = try TaskMeeting(kind)
-        let pair = try meeting.transportPair()
-        let (client, secrets, diary) = (RecordingConsumer(), Secrets(), TaskDiary())
+        let harness = try TaskHarness(kind)
+        let pair = try harness.transportPair()
+        let (client, secrets, recorder) = (RecordingConsumer(), Secrets(), TaskRecorder())
         let clientSettings = try SecureFixture.client()
         let serverSettings = try SecureFixture.server {
             $0.minimumVersion = .tls13
             $0.keyLog = .lines { secrets.note($0) }
         }
         var made: StreamTask?
-        meeting.perform {
+        harness.perform {
             let task = StreamTask(adopting: pair.accepted)
             made = task
-            diary.secure(task, "secure", serverSettings)
-            diary.read(task, "r", 1, 9)
+            recorder.secure(task, "secure", serverSettings)
+            recorder.read(task, "r", 1, 9)
             SecureTransport.upgrade(pair.opened, settings: clientSettings, received: []) { result in
                 guard let end = try? result.get() else { return }
                 end.consumer = client
                 end.resumeReading()
             }
         }
-        #expect(meeting.run { diary.lines == ["secure"] })
+        #expect(harness.run { recorder.lines == ["secure"] })
         let task = try #require(made)
         let suite = try #require(task.record.read { $0.tls }.flatMap { RecordSuite(rawValue: $0.cipherIdentifier) })
         let update = try self.keyUpdate(secrets, suite)
-        meeting.perform { update[0].withRawSpan { _ = pair.opened.write($0) } }
-        meeting.settle()
-        meeting.perform {
-            diary.write(task, "answer")
-            diary.write(task, "more")
+        harness.perform { update[0].withRawSpan { _ = pair.opened.write($0) } }
+        harness.settle()
+        harness.perform {
+            recorder.write(task, "answer")
+            recorder.write(task, "more")
         }
-        meeting.settle()
-        #expect(diary.lines == ["secure"] && client.received.isEmpty)
+        harness.settle()
+        #expect(recorder.lines == ["secure"] && client.received.isEmpty)
         #expect(task.queuedBytes == 6 && task.sentBytes + 6 == task.writtenBytes)
-        meeting.perform { update[1].withRawSpan { _ = pair.opened.write($0) } }
-        #expect(meeting.run { diary.lines == ["secure", "answer", "more"] && client.text == "answermore" })
+        harness.perform { update[1].withRawSpan { _ = pair.opened.write($0) } }
+        #expect(harness.run { recorder.lines == ["secure", "answer", "more"] && client.text == "answermore" })
         #expect(task.queuedBytes == 0 && task.sentBytes == task.writtenBytes)
-        meeting.perform {
+        harness.perform {
             task.cancelOnLoop()
             pair.opened.reset()
         }
-        meeting.finish()
+        harness.finish()
     }
 
     @Test func plaintextIsSentUpToTheLastWholePiece() {

@@ -7,68 +7,68 @@ import Testing
 struct RelayedWritesTests {
     @Test(arguments: TransportTestbed.Kind.allCases)
     func writesContinueWhenThePeerReads(_ kind: TransportTestbed.Kind) throws {
-        let meeting = try TaskMeeting(kind)
-        let (task, peer) = try meeting.opened()
-        let diary = TaskDiary()
+        let harness = try TaskHarness(kind)
+        let (task, peer) = try harness.opened()
+        let recorder = TaskRecorder()
         peer.isReading = false
-        meeting.perform { task.attach(RecordingConsumer()) }
+        harness.perform { task.attach(RecordingConsumer()) }
         // More than the buffers of the kernel and the connection hold.
         let bytes = [UInt8].pattern(16 << 20)
-        meeting.perform { diary.write(task, "w", bytes) }
-        meeting.settle()
-        #expect(diary.lines.isEmpty && task.waitingBytes > 0)
+        harness.perform { recorder.write(task, "w", bytes) }
+        harness.settle()
+        #expect(recorder.lines.isEmpty && task.waitingBytes > 0)
         peer.isReading = true
-        #expect(meeting.run { peer.received.count == bytes.count && diary.lines == ["w"] })
+        #expect(harness.run { peer.received.count == bytes.count && recorder.lines == ["w"] })
         #expect(task.waitingBytes == 0)
-        meeting.perform { task.reset() }
-        meeting.finish()
+        harness.perform { task.reset() }
+        harness.finish()
     }
 
     @Test func writesWaitWhileTheTaskIsSuspended() throws {
-        let meeting = try TaskMeeting(.simulation)
-        let (task, peer) = try meeting.opened()
-        let diary = TaskDiary()
-        meeting.perform {
+        let harness = try TaskHarness(.simulation)
+        let (task, peer) = try harness.opened()
+        let recorder = TaskRecorder()
+        harness.perform {
             task.attach(RecordingConsumer())
             task.suspendOnLoop()
-            diary.write(task, "w", [1, 2, 3])
+            recorder.write(task, "w", [1, 2, 3])
         }
-        meeting.settle()
-        #expect(diary.lines.isEmpty && task.waitingBytes == 3 && task.waitingWrites == 1)
-        meeting.perform { task.resumeOnLoop() }
-        #expect(meeting.run { diary.lines == ["w"] && peer.received == [1, 2, 3] })
-        meeting.perform { task.reset() }
-        meeting.finish()
+        harness.settle()
+        #expect(recorder.lines.isEmpty && task.waitingBytes == 3 && task.waitingWrites == 1)
+        harness.perform { task.resumeOnLoop() }
+        #expect(harness.run { recorder.lines == ["w"] && peer.received == [1, 2, 3] })
+        harness.perform { task.reset() }
+        harness.finish()
     }
 
     /// A relay above its watermark gets no more data because an operator resumed the task.
     @Test func resumingATaskKeepsThePauseOfItsRelay() throws {
-        let meeting = try TaskMeeting(.simulation)
-        let (task, peer) = try meeting.opened()
+        let harness = try TaskHarness(.simulation)
+        let (task, peer) = try harness.opened()
         let relay = RecordingConsumer()
-        meeting.perform {
+        harness.perform {
             task.attach(relay)
             task.resumeReading()
         }
         peer.send("a")
-        #expect(meeting.run { task.record.bytesReceived == 1 })
-        meeting.perform {
+        #expect(harness.run { task.record.bytesReceived == 1 })
+        harness.perform {
             task.pauseReading()
             task.suspendOnLoop()
             task.resumeOnLoop()
         }
         peer.send("b")
-        meeting.settle()
+        harness.settle()
         #expect(task.record.bytesReceived == 1)
-        meeting.perform {
+        harness.perform {
             task.suspendOnLoop()
             task.resumeReading()
         }
-        meeting.settle()
+        harness.settle()
         #expect(task.record.bytesReceived == 1)
-        meeting.perform { task.resumeOnLoop() }
-        #expect(meeting.run { task.record.bytesReceived == 2 })
-        meeting.perform { task.reset() }
-        meeting.finish()
+        harness.perform { task.resumeOnLoop() }
+        #expect(harness.run { task.record.bytesReceived == 2 })
+        harness.perform { task.reset() }
+        harness.finish()
     }
 }

@@ -26,7 +26,7 @@ struct TappedStreamTests {
 
     /// A relayed task, the connection its bytes may go to unseen, and the peers of both.
     private struct Relay {
-        let meeting: TaskMeeting
+        let harness: TaskHarness
         let task: StreamTask
         let peer: ScriptedPeer
         let consumer = RecordingConsumer()
@@ -35,17 +35,17 @@ struct TappedStreamTests {
         init(_ kind: Kind) throws {
             // A relaying program must ignore SIGPIPE: otherwise a peer that disconnects ends the process.
             signal(SIGPIPE, SIG_IGN)
-            try self.init(in: TaskMeeting(kind))
+            try self.init(in: TaskHarness(kind))
         }
 
-        init(in meeting: TaskMeeting) throws {
-            self.meeting = meeting
-            (self.task, self.peer) = try self.meeting.accepted()
-            let (target, far) = try self.meeting.acceptedTransport()
+        init(in harness: TaskHarness) throws {
+            self.harness = harness
+            (self.task, self.peer) = try self.harness.accepted()
+            let (target, far) = try self.harness.acceptedTransport()
             self.far = far
             self.consumer.spliceTarget = target
             let (task, consumer) = (self.task, self.consumer)
-            self.meeting.perform {
+            self.harness.perform {
                 task.attach(consumer)
                 task.resumeReading()
             }
@@ -53,7 +53,7 @@ struct TappedStreamTests {
 
         func reset() {
             let (task, target) = (self.task, self.consumer.spliceTarget)
-            self.meeting.perform {
+            self.harness.perform {
                 task.reset()
                 target?.reset()
             }
@@ -61,7 +61,7 @@ struct TappedStreamTests {
 
         func finish() {
             self.reset()
-            self.meeting.finish()
+            self.harness.finish()
         }
     }
 
@@ -71,18 +71,18 @@ struct TappedStreamTests {
         let relay = try Relay(kind)
         let sight = TapRecord()
         // So much waits when reading resumes that the first read is a long one.
-        relay.meeting.perform {
+        relay.harness.perform {
             relay.task.add(sight.tap())
             relay.task.pauseReading()
         }
         let bytes = (0..<2_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         relay.peer.send(bytes)
-        relay.meeting.settle()
-        relay.meeting.perform { relay.task.resumeReading() }
+        relay.harness.settle()
+        relay.harness.perform { relay.task.resumeReading() }
         let consumer = relay.consumer
-        #expect(relay.meeting.run { consumer.received.count + consumer.splicedCount == bytes.count })
+        #expect(relay.harness.run { consumer.received.count + consumer.splicedCount == bytes.count })
         #expect(consumer.splicedCount > 0 && sight.skipped > 0 && sight.bytes.isEmpty)
-        #expect(relay.meeting.run { relay.far.received.count == consumer.splicedCount })
+        #expect(relay.harness.run { relay.far.received.count == consumer.splicedCount })
         #expect(relay.task.record.bytesReceived == UInt64(bytes.count))
         relay.finish()
     }
@@ -92,14 +92,14 @@ struct TappedStreamTests {
         let relay = try Relay(kind)
         let (sight, full) = (TapRecord(), TapRecord())
         sight.room = .max
-        relay.meeting.perform {
+        relay.harness.perform {
             relay.task.add(full.tap())
             relay.task.add(sight.tap())
         }
         let bytes = (0..<500_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         relay.peer.send(bytes)
         let consumer = relay.consumer
-        #expect(relay.meeting.run { consumer.received.count == bytes.count })
+        #expect(relay.harness.run { consumer.received.count == bytes.count })
         #expect(consumer.splicedCount == 0 && sight.bytes == bytes && sight.skipped == 0 && full.skipped > 0)
         relay.finish()
     }
@@ -107,22 +107,22 @@ struct TappedStreamTests {
     @Test(arguments: Kind.allCases)
     func eachTapSeesItsOwnTaskUntilItIsTakenAway(_ kind: Kind) throws {
         let first = try Relay(kind)
-        let second = try Relay(in: first.meeting)
+        let second = try Relay(in: first.harness)
         let (one, two, other) = (TapRecord(), TapRecord(), TapRecord())
         for sight in [one, two, other] { sight.room = .max }
         let leaving = two.tap()
-        first.meeting.perform {
+        first.harness.perform {
             first.task.add(one.tap())
             first.task.add(leaving)
         }
-        second.meeting.perform { second.task.add(other.tap()) }
+        second.harness.perform { second.task.add(other.tap()) }
         first.peer.send("here")
         second.peer.send("there")
-        #expect(first.meeting.run { two.bytes == Array("here".utf8) })
-        #expect(second.meeting.run { other.bytes == Array("there".utf8) })
-        first.meeting.perform { first.task.remove(leaving) }
+        #expect(first.harness.run { two.bytes == Array("here".utf8) })
+        #expect(second.harness.run { other.bytes == Array("there".utf8) })
+        first.harness.perform { first.task.remove(leaving) }
         first.peer.send(" again")
-        #expect(first.meeting.run { one.bytes == Array("here again".utf8) })
+        #expect(first.harness.run { one.bytes == Array("here again".utf8) })
         #expect(two.bytes == Array("here".utf8) && other.bytes == Array("there".utf8))
         second.reset()
         first.finish()

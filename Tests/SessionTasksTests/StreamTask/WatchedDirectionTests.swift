@@ -16,135 +16,136 @@ struct WatchedDirectionTests {
         }
     }
 
-    @Test(arguments: TaskPlace.all)
-    func endOfInputIsReportedWithoutARead(_ place: TaskPlace) throws {
-        let meeting = try TaskMeeting(place.kind)
-        let (task, peer) = try meeting.stream(place.role)
-        let (record, diary) = (DirectionRecord(), TaskDiary())
-        diary.watchEnd(task)
-        meeting.perform { record.watch(task) }
+    @Test(arguments: TaskVariant.all)
+    func endOfInputIsReportedWithoutARead(_ variant: TaskVariant) throws {
+        let harness = try TaskHarness(variant.kind)
+        let (task, peer) = try harness.stream(variant.role)
+        let (record, recorder) = (DirectionRecord(), TaskRecorder())
+        recorder.watchEnd(task)
+        harness.perform { record.watch(task) }
         peer.send("unread")
         peer.finish()
-        #expect(meeting.run { record.lines == ["input"] })
-        #expect(diary.end == nil)
-        meeting.perform {
-            diary.read(task, "r", 1, 3)
-            diary.read(task, "s", 10, 10)
+        #expect(harness.run { record.lines == ["input"] })
+        #expect(recorder.end == nil)
+        harness.perform {
+            recorder.read(task, "r", 1, 3)
+            recorder.read(task, "s", 10, 10)
             task.closeWriteOnLoop()
         }
-        #expect(meeting.run { diary.end != nil })
-        #expect(diary.lines == ["r:unr", "s:ead."] && record.lines == ["input", "output"] && diary.end == .some(nil))
-        meeting.finish()
+        #expect(harness.run { recorder.end != nil })
+        #expect(
+            recorder.lines == ["r:unr", "s:ead."] && record.lines == ["input", "output"] && recorder.end == .some(nil))
+        harness.finish()
     }
 
     @Test(arguments: TransportTestbed.Kind.allCases)
     func taskReadsNoFurtherAheadThanItsLimit(_ kind: TransportTestbed.Kind) throws {
-        let meeting = try TaskMeeting(kind)
-        let (task, peer) = try meeting.opened()
-        let (record, diary) = (DirectionRecord(), TaskDiary())
-        meeting.perform { record.watch(task, readAhead: 1000) }
+        let harness = try TaskHarness(kind)
+        let (task, peer) = try harness.opened()
+        let (record, recorder) = (DirectionRecord(), TaskRecorder())
+        harness.perform { record.watch(task, readAhead: 1000) }
         let bytes = [UInt8].pattern(100_000)
         peer.send(bytes)
-        meeting.settle()
+        harness.settle()
         #expect(task.record.bytesReceived == 1000)
         peer.finish()
-        meeting.settle()
+        harness.settle()
         #expect(record.lines.isEmpty)
         var isDone = false
-        meeting.perform { diary.readAll(task) { isDone = true } }
-        #expect(meeting.run { isDone })
-        #expect(diary.bytes == bytes && record.lines == ["input"])
-        meeting.perform { task.cancelOnLoop() }
-        meeting.finish()
+        harness.perform { recorder.readAll(task) { isDone = true } }
+        #expect(harness.run { isDone })
+        #expect(recorder.bytes == bytes && record.lines == ["input"])
+        harness.perform { task.cancelOnLoop() }
+        harness.finish()
     }
 
     @Test(arguments: TransportTestbed.Kind.allCases)
     func bytesReadAheadAreDelivered(_ kind: TransportTestbed.Kind) throws {
-        let meeting = try TaskMeeting(kind)
-        let (task, peer) = try meeting.opened()
+        let harness = try TaskHarness(kind)
+        let (task, peer) = try harness.opened()
         let record = DirectionRecord()
-        meeting.perform { record.watch(task) }
+        harness.perform { record.watch(task) }
         peer.send("ahead")
-        #expect(meeting.run { task.record.bytesReceived == 5 })
+        #expect(harness.run { task.record.bytesReceived == 5 })
         var captured: CapturedStreams?
-        meeting.perform { task.captureStreams { captured = try? $0.get() } }
-        #expect(meeting.run { captured != nil })
+        harness.perform { task.captureStreams { captured = try? $0.get() } }
+        #expect(harness.run { captured != nil })
         #expect(captured?.unread == Array("ahead".utf8) && captured?.inputClosed == false)
-        meeting.perform { captured?.transport.reset() }
-        meeting.finish()
+        harness.perform { captured?.transport.reset() }
+        harness.finish()
     }
 
     @Test func connectionFailureIsReportedWithoutARead() throws {
-        let meeting = try TaskMeeting(.simulation)
-        let (task, peer) = try meeting.opened()
-        let (record, diary) = (DirectionRecord(), TaskDiary())
-        diary.watchEnd(task)
-        meeting.perform { record.watch(task) }
+        let harness = try TaskHarness(.simulation)
+        let (task, peer) = try harness.opened()
+        let (record, recorder) = (DirectionRecord(), TaskRecorder())
+        recorder.watchEnd(task)
+        harness.perform { record.watch(task) }
         peer.reset()
-        #expect(meeting.run { diary.end != nil })
-        if case .connectionLost? = diary.end ?? nil {} else { Issue.record("\(String(describing: diary.end))") }
+        #expect(harness.run { recorder.end != nil })
+        if case .connectionLost? = recorder.end ?? nil {} else { Issue.record("\(String(describing: recorder.end))") }
         #expect(record.lines.isEmpty)
-        meeting.finish()
+        harness.finish()
     }
 
     /// - Parameter finishes: the peer ends its output before it resets.
-    @Test(arguments: TaskPlace.all, [false, true])
-    func bytesReadAheadAreDeliveredAfterAReset(_ place: TaskPlace, _ finishes: Bool) throws {
-        let meeting = try TaskMeeting(place.kind)
-        let (task, peer) = try meeting.stream(place.role)
-        let (record, diary) = (DirectionRecord(), TaskDiary())
-        diary.watchEnd(task)
-        meeting.perform { record.watch(task) }
+    @Test(arguments: TaskVariant.all, [false, true])
+    func bytesReadAheadAreDeliveredAfterAReset(_ variant: TaskVariant, _ finishes: Bool) throws {
+        let harness = try TaskHarness(variant.kind)
+        let (task, peer) = try harness.stream(variant.role)
+        let (record, recorder) = (DirectionRecord(), TaskRecorder())
+        recorder.watchEnd(task)
+        harness.perform { record.watch(task) }
         peer.send("unread")
         if finishes { peer.finish() }
-        #expect(meeting.run { task.record.bytesReceived == 6 && record.lines == (finishes ? ["input"] : []) })
+        #expect(harness.run { task.record.bytesReceived == 6 && record.lines == (finishes ? ["input"] : []) })
         peer.reset()
-        #expect(meeting.run { diary.end != nil })
-        meeting.perform {
-            for name in ["r", "s", "t"] { diary.read(task, name, 1, 3) }
-            diary.write(task, "w")
+        #expect(harness.run { recorder.end != nil })
+        harness.perform {
+            for name in ["r", "s", "t"] { recorder.read(task, name, 1, 3) }
+            recorder.write(task, "w")
         }
-        #expect(diary.lines.count == 4 && diary.lines[..<2] == ["r:unr", finishes ? "s:ead." : "s:ead"])
-        #expect(diary.lines.suffix(2).map { $0.prefix(2) } == ["t!", "w!"])
-        if case .connectionLost? = diary.end ?? nil {} else { Issue.record("\(String(describing: diary.end))") }
-        meeting.finish()
+        #expect(recorder.lines.count == 4 && recorder.lines[..<2] == ["r:unr", finishes ? "s:ead." : "s:ead"])
+        #expect(recorder.lines.suffix(2).map { $0.prefix(2) } == ["t!", "w!"])
+        if case .connectionLost? = recorder.end ?? nil {} else { Issue.record("\(String(describing: recorder.end))") }
+        harness.finish()
     }
 
-    @Test(arguments: TaskPlace.all)
-    func readsOfASuspendedTaskGetBytesReadAheadBeforeTheReset(_ place: TaskPlace) throws {
-        let meeting = try TaskMeeting(place.kind)
-        let (task, peer) = try meeting.stream(place.role)
-        let (record, diary) = (DirectionRecord(), TaskDiary())
-        diary.watchEnd(task)
-        meeting.perform { record.watch(task) }
+    @Test(arguments: TaskVariant.all)
+    func readsOfASuspendedTaskGetBytesReadAheadBeforeTheReset(_ variant: TaskVariant) throws {
+        let harness = try TaskHarness(variant.kind)
+        let (task, peer) = try harness.stream(variant.role)
+        let (record, recorder) = (DirectionRecord(), TaskRecorder())
+        recorder.watchEnd(task)
+        harness.perform { record.watch(task) }
         peer.send("unread")
-        #expect(meeting.run { task.record.bytesReceived == 6 })
-        meeting.perform {
+        #expect(harness.run { task.record.bytesReceived == 6 })
+        harness.perform {
             task.suspendOnLoop()
-            for name in ["r", "s", "t"] { diary.read(task, name, 1, 3) }
+            for name in ["r", "s", "t"] { recorder.read(task, name, 1, 3) }
         }
-        #expect(diary.lines.isEmpty)
+        #expect(recorder.lines.isEmpty)
         peer.reset()
-        #expect(meeting.run { diary.end != nil })
-        #expect(diary.lines.count == 3 && diary.lines[..<2] == ["r:unr", "s:ead"])
-        #expect(diary.lines.last?.hasPrefix("t!") == true)
-        meeting.finish()
+        #expect(harness.run { recorder.end != nil })
+        #expect(recorder.lines.count == 3 && recorder.lines[..<2] == ["r:unr", "s:ead"])
+        #expect(recorder.lines.last?.hasPrefix("t!") == true)
+        harness.finish()
     }
 
     @Test func closingTheReadSideIsReported() throws {
-        let meeting = try TaskMeeting(.simulation)
-        let (task, peer) = try meeting.opened()
-        let (record, diary) = (DirectionRecord(), TaskDiary())
-        meeting.perform {
+        let harness = try TaskHarness(.simulation)
+        let (task, peer) = try harness.opened()
+        let (record, recorder) = (DirectionRecord(), TaskRecorder())
+        harness.perform {
             record.watch(task)
-            diary.read(task, "r", 2, 2)
+            recorder.read(task, "r", 2, 2)
             task.closeReadOnLoop()
         }
-        meeting.settle()
+        harness.settle()
         #expect(record.lines.isEmpty)
         peer.send("ab")
-        #expect(meeting.run { record.lines == ["input"] && diary.lines == ["r:ab"] })
-        meeting.perform { task.cancelOnLoop() }
-        meeting.finish()
+        #expect(harness.run { record.lines == ["input"] && recorder.lines == ["r:ab"] })
+        harness.perform { task.cancelOnLoop() }
+        harness.finish()
     }
 }

@@ -78,24 +78,24 @@ struct WithdrawnReadsTests {
         faults.hangingConnect = 0
         faults.unreachableConnect = 0
         faults.exhaustion = 0
-        let meeting = try TaskMeeting(.simulation, seed: seed, faults: faults)
-        let (task, peer) = try meeting.accepted()
+        let harness = try TaskHarness(.simulation, seed: seed, faults: faults)
+        let (task, peer) = try harness.accepted()
         let run = Run(seed: seed)
         let sent = run.chance.bytes(20_000)
         for cut in run.chance.cuts(of: sent.count, longest: 3000) {
             peer.send(Array(sent[cut]))
-            meeting.perform { run.step(task) }
-            _ = meeting.ground.network?.run(for: .milliseconds(Int.random(in: 0...20, using: &run.chance)))
+            harness.perform { run.step(task) }
+            _ = harness.testbed.network?.run(for: .milliseconds(Int.random(in: 0...20, using: &run.chance)))
         }
         peer.finish()
-        let rest = TaskDiary()
-        meeting.perform {
+        let rest = TaskRecorder()
+        harness.perform {
             task.closeWriteOnLoop()
             rest.readAll(task) { run.ended = true }
         }
-        #expect(meeting.run(atMost: .seconds(120)) { run.ended && peer.sawEnd && run.waiting.isEmpty })
-        #expect(run.received + rest.bytes == sent, "seed \(seed)\n\(meeting.ground.report)")
-        #expect(peer.received == run.written, "seed \(seed)\n\(meeting.ground.report)")
-        meeting.finish()
+        #expect(harness.run(atMost: .seconds(120)) { run.ended && peer.sawEnd && run.waiting.isEmpty })
+        #expect(run.received + rest.bytes == sent, "seed \(seed)\n\(harness.testbed.report)")
+        #expect(peer.received == run.written, "seed \(seed)\n\(harness.testbed.report)")
+        harness.finish()
     }
 }

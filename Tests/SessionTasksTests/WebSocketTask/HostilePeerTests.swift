@@ -6,27 +6,28 @@ import WebSocketProtocol
 
 @Suite("WebSocket tasks whose peers break rules, or use them to the limit, RFC 6455")
 struct HostilePeerTests {
-    private func pair(_ role: TaskRole) throws -> (WebSocketMeeting, WebSocketTask, RawWebSocketPeer, WebSocketDiary) {
-        let meeting = try WebSocketMeeting(.simulation)
-        let (task, peer) = try meeting.raw(role)
-        let diary = WebSocketDiary()
-        diary.watchEnd(task)
-        return (meeting, task, peer, diary)
+    private func pair(_ role: TaskRole) throws -> (WebSocketHarness, WebSocketTask, RawWebSocketPeer, WebSocketRecorder)
+    {
+        let harness = try WebSocketHarness(.simulation)
+        let (task, peer) = try harness.raw(role)
+        let recorder = WebSocketRecorder()
+        recorder.watchEnd(task)
+        return (harness, task, peer, recorder)
     }
 
     private func expectViolation(
-        _ code: CloseCode, _ meeting: WebSocketMeeting, _ peer: RawWebSocketPeer, _ diary: WebSocketDiary,
+        _ code: CloseCode, _ harness: WebSocketHarness, _ peer: RawWebSocketPeer, _ recorder: WebSocketRecorder,
         sourceLocation: SourceLocation = #_sourceLocation
     ) {
-        let hasEnded = meeting.run(atMost: .seconds(2)) { diary.end != nil && peer.close != nil }
+        let hasEnded = harness.run(atMost: .seconds(2)) { recorder.end != nil && peer.close != nil }
         #expect(hasEnded, sourceLocation: sourceLocation)
         let bytes = [UInt8(code.rawValue >> 8), UInt8(code.rawValue & 0xFF)]
         #expect(peer.frames.map(\.opcode) == [8] && peer.close == bytes, sourceLocation: sourceLocation)
-        if case .protocolViolation(code.rawValue, _)? = diary.end?.failure {
+        if case .protocolViolation(code.rawValue, _)? = recorder.end?.failure {
         } else {
-            Issue.record("\(String(describing: diary.end))", sourceLocation: sourceLocation)
+            Issue.record("\(String(describing: recorder.end))", sourceLocation: sourceLocation)
         }
-        #expect(diary.end?.isClean == false, sourceLocation: sourceLocation)
+        #expect(recorder.end?.isClean == false, sourceLocation: sourceLocation)
     }
 
     /// §5.5.1, §7.4: half a code, codes that are never sent, codes without a meaning, a reason that is no text.
@@ -37,62 +38,62 @@ struct HostilePeerTests {
             [0x13, 0x88], [0x03, 0xE8, 0xC3],
         ] as [[UInt8]])
     func invalidCloseFrameFailsTheConnection(_ role: TaskRole, _ payload: [UInt8]) throws {
-        let (meeting, _, peer, diary) = try self.pair(role)
+        let (harness, _, peer, recorder) = try self.pair(role)
         peer.send(8, payload)
-        self.expectViolation(payload.count > 2 ? .invalidPayloadData : .protocolError, meeting, peer, diary)
-        meeting.finish()
+        self.expectViolation(payload.count > 2 ? .invalidPayloadData : .protocolError, harness, peer, recorder)
+        harness.finish()
     }
 
     /// §5.1: a client that does not mask, or a server that does.
     @Test(arguments: TaskRole.allCases)
     func frameOfTheWrongRoleFailsTheConnection(_ role: TaskRole) throws {
-        let (meeting, task, peer, diary) = try self.pair(role)
+        let (harness, task, peer, recorder) = try self.pair(role)
         RawWebSocketPeer(peer.peer, isClient: role == .opened).send(1, "hello")
-        self.expectViolation(.protocolError, meeting, peer, diary)
+        self.expectViolation(.protocolError, harness, peer, recorder)
         #expect(task.record.messagesReceived == 0)
-        meeting.finish()
+        harness.finish()
     }
 
     /// §5.5.1: nothing behind it is looked at, not even what breaks a rule.
     @Test(arguments: TaskRole.allCases)
     func bytesBehindACloseAreDiscarded(_ role: TaskRole) throws {
-        let (meeting, task, peer, diary) = try self.pair(role)
-        meeting.perform { for name in ["a", "b"] { diary.receive(task, name) } }
+        let (harness, task, peer, recorder) = try self.pair(role)
+        harness.perform { for name in ["a", "b"] { recorder.receive(task, name) } }
         peer.peer.send(
             peer.encoded(8, [0x03, 0xE8]) + peer.encoded(1, Array("late".utf8)) + peer.encoded(9, [1]) + [0xFF, 0xFF])
-        #expect(meeting.run(atMost: .seconds(1)) { peer.close == [0x03, 0xE8] })
+        #expect(harness.run(atMost: .seconds(1)) { peer.close == [0x03, 0xE8] })
         peer.send(1, "later")
         peer.peer.finish()
-        #expect(meeting.run { diary.end != nil })
-        #expect(diary.lines == ["a!\(TaskFailure.closed)", "b!\(TaskFailure.closed)"])
-        #expect(diary.end?.isClean == true && task.record.messagesReceived == 0 && peer.frames.map(\.opcode) == [8])
-        meeting.finish()
+        #expect(harness.run { recorder.end != nil })
+        #expect(recorder.lines == ["a!\(TaskFailure.closed)", "b!\(TaskFailure.closed)"])
+        #expect(recorder.end?.isClean == true && task.record.messagesReceived == 0 && peer.frames.map(\.opcode) == [8])
+        harness.finish()
     }
 
     /// §5.5.1: the peer may send until its own Close; nothing follows ours.
     @Test(arguments: TaskRole.allCases)
     func messagesBetweenTheTwoClosesAreReceivedAndPingsNotAnswered(_ role: TaskRole) throws {
-        let (meeting, task, peer, diary) = try self.pair(role)
-        meeting.perform {
-            for name in ["a", "b"] { diary.receive(task, name) }
+        let (harness, task, peer, recorder) = try self.pair(role)
+        harness.perform {
+            for name in ["a", "b"] { recorder.receive(task, name) }
             task.close(.goingAway)
         }
-        #expect(meeting.run(atMost: .seconds(1)) { peer.close == [0x03, 0xE9] })
+        #expect(harness.run(atMost: .seconds(1)) { peer.close == [0x03, 0xE9] })
         peer.send(9, "ping")
         peer.send(1, "still")
         peer.send(8, [0x03, 0xE9])
         peer.peer.finish()
-        #expect(meeting.run { diary.end != nil })
-        #expect(diary.lines == ["a:still", "b!\(TaskFailure.closed)"] && diary.end?.isClean == true)
+        #expect(harness.run { recorder.end != nil })
+        #expect(recorder.lines == ["a:still", "b!\(TaskFailure.closed)"] && recorder.end?.isClean == true)
         #expect(peer.frames.map(\.opcode) == [8])
-        meeting.finish()
+        harness.finish()
     }
 
     /// §5.4, §5.5.2: also between the fragments of a message.
     @Test(arguments: TaskRole.allCases)
     func everyPingIsAnsweredInOrder(_ role: TaskRole) throws {
-        let (meeting, task, peer, diary) = try self.pair(role)
-        meeting.perform { diary.receive(task, "a") }
+        let (harness, task, peer, recorder) = try self.pair(role)
+        harness.perform { recorder.receive(task, "a") }
         let payloads = (0..<40).map { [UInt8](repeating: UInt8($0), count: 3 * $0) }
         for (index, payload) in payloads.enumerated() {
             peer.send(9, payload)
@@ -100,11 +101,11 @@ struct HostilePeerTests {
             // A Pong that nothing asked for means nothing.
             peer.send(10, [1, 2, 3])
         }
-        #expect(meeting.run { peer.frames.count == payloads.count && diary.lines.count == 1 })
+        #expect(harness.run { peer.frames.count == payloads.count && recorder.lines.count == 1 })
         #expect(peer.frames.allSatisfy { $0.opcode == 10 && $0.isFinal && $0.isMasked == (role == .opened) })
         #expect(peer.frames.map(\.payload) == payloads)
-        #expect(diary.messages == [.data((0..<40).map { UInt8($0) })] && diary.end == nil)
-        meeting.perform { task.reset() }
-        meeting.finish()
+        #expect(recorder.messages == [.data((0..<40).map { UInt8($0) })] && recorder.end == nil)
+        harness.perform { task.reset() }
+        harness.finish()
     }
 }

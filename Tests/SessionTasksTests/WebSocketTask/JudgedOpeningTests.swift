@@ -21,32 +21,32 @@ struct JudgedOpeningTests {
         func answer(_ opening: ClientOpening?) { self.asked.withLock { $0.last }?.answer(opening) }
     }
 
-    private struct Meeting {
-        let meeting: WebSocketMeeting
-        let bench = JudgeRecorder()
-        let diary = WebSocketDiary()
+    private struct Harness {
+        let base: WebSocketHarness
+        let judge = JudgeRecorder()
+        let recorder = WebSocketRecorder()
         let task: WebSocketTask
 
         init(_ kind: TransportTestbed.Kind) throws {
-            let meeting = try WebSocketMeeting(kind)
-            self.meeting = meeting
-            self.task = WebSocketTask(opening: nil, on: meeting.meeting.loop)
-            self.diary.watchEnd(self.task)
+            let harness = try WebSocketHarness(kind)
+            self.base = harness
+            self.task = WebSocketTask(opening: nil, on: harness.base.loop)
+            self.recorder.watchEnd(self.task)
         }
 
         func opening(_ target: String) -> ClientOpening {
             var opening = ClientOpening(
-                target: OpeningTarget(.address(self.meeting.meeting.peers.address)),
+                target: OpeningTarget(.address(self.base.base.peers.address)),
                 handshake: ClientHandshake(authority: "server.test", target: target))
-            opening.judge = { [bench] in bench.judge($0, $1) }
+            opening.judge = { [judge] in judge.judge($0, $1) }
             return opening
         }
 
         /// The peer that was asked last, of `count` in all.
         func asked(_ count: Int) throws -> ScriptedPeer {
-            let peers = self.meeting.meeting.peers
+            let peers = self.base.base.peers
             #expect(
-                self.meeting.run {
+                self.base.run {
                     peers.accepted.count == count
                         && peers.accepted.last?.received.suffix(4) == Array("\r\n\r\n".utf8)[...]
                 })
@@ -56,84 +56,84 @@ struct JudgedOpeningTests {
 
     @Test(arguments: TransportTestbed.Kind.allCases)
     func redirectedOpeningKeepsAllThatIsQueued(_ kind: TransportTestbed.Kind) throws {
-        let meeting = try Meeting(kind)
-        meeting.meeting.perform {
-            meeting.diary.send(meeting.task, "early")
-            meeting.diary.receive(meeting.task, "r")
-            meeting.task.open(meeting.opening("/old"))
+        let harness = try Harness(kind)
+        harness.base.perform {
+            harness.recorder.send(harness.task, "early")
+            harness.recorder.receive(harness.task, "r")
+            harness.task.open(harness.opening("/old"))
         }
-        let first = try meeting.asked(1)
+        let first = try harness.asked(1)
         first.send("HTTP/1.1 302 Found\r\nLocation: /new\r\nContent-Length: 5\r\n\r\nmoved")
-        #expect(meeting.meeting.run { meeting.bench.statuses == [302] })
-        meeting.bench.answer(meeting.opening("/new"))
-        let second = try meeting.asked(2)
+        #expect(harness.base.run { harness.judge.statuses == [302] })
+        harness.judge.answer(harness.opening("/new"))
+        let second = try harness.asked(2)
         #expect(String(decoding: second.received, as: UTF8.self).hasPrefix("GET /new "))
         second.send(RawWebSocketPeer.response(to: second.takeReceived(), accept: AcceptKey.value))
         let raw = RawWebSocketPeer(second, isClient: false)
-        #expect(meeting.meeting.run { raw.frames.first?.payload == Array("early".utf8) })
+        #expect(harness.base.run { raw.frames.first?.payload == Array("early".utf8) })
         raw.send(1, "hello")
-        #expect(meeting.meeting.run { meeting.diary.lines.contains("r:hello") })
-        #expect(meeting.task.response?.status == 101 && meeting.diary.end == nil)
-        meeting.meeting.perform { meeting.task.reset() }
-        meeting.meeting.finish()
+        #expect(harness.base.run { harness.recorder.lines.contains("r:hello") })
+        #expect(harness.task.response?.status == 101 && harness.recorder.end == nil)
+        harness.base.perform { harness.task.reset() }
+        harness.base.finish()
     }
 
     @Test(arguments: TransportTestbed.Kind.allCases)
     func refusedOpeningKeepsTheResponse(_ kind: TransportTestbed.Kind) throws {
-        let meeting = try Meeting(kind)
-        meeting.meeting.perform { meeting.task.open(meeting.opening("/")) }
-        let peer = try meeting.asked(1)
+        let harness = try Harness(kind)
+        harness.base.perform { harness.task.open(harness.opening("/")) }
+        let peer = try harness.asked(1)
         peer.send("HTTP/1.1 401 No\r\nContent-Length: 7\r\n\r\nbe")
-        #expect(meeting.meeting.run { meeting.bench.statuses == [401] })
+        #expect(harness.base.run { harness.judge.statuses == [401] })
         peer.send("cause")
-        meeting.meeting.meeting.settle()
-        #expect(meeting.diary.end == nil && meeting.task.responseBody.isEmpty)
-        meeting.bench.answer(nil)
-        #expect(meeting.meeting.run { meeting.diary.end != nil })
-        #expect(meeting.diary.end?.failure == .handshakeRefused(status: 401))
-        #expect(meeting.task.responseBody == Array("because".utf8))
-        meeting.meeting.finish()
+        harness.base.base.settle()
+        #expect(harness.recorder.end == nil && harness.task.responseBody.isEmpty)
+        harness.judge.answer(nil)
+        #expect(harness.base.run { harness.recorder.end != nil })
+        #expect(harness.recorder.end?.failure == .handshakeRefused(status: 401))
+        #expect(harness.task.responseBody == Array("because".utf8))
+        harness.base.finish()
     }
 
     @Test func refusalIsJudgedThoughTheServerLeaves() throws {
         for (leave, answers) in [(true, true), (true, false), (false, false)] {
-            let meeting = try Meeting(.simulation)
-            meeting.meeting.perform { meeting.task.open(meeting.opening("/")) }
-            let peer = try meeting.asked(1)
+            let harness = try Harness(.simulation)
+            harness.base.perform { harness.task.open(harness.opening("/")) }
+            let peer = try harness.asked(1)
             peer.send("HTTP/1.1 401 No\r\nTransfer-Encoding: chunked\r\n\r\n")
-            #expect(meeting.meeting.run { meeting.bench.statuses == [401] })
+            #expect(harness.base.run { harness.judge.statuses == [401] })
             if leave { peer.reset() }
             // A judge has no time limit.
-            #expect(!meeting.meeting.run(atMost: .seconds(60)) { meeting.diary.end != nil })
-            meeting.bench.answer(answers ? meeting.opening("/again") : nil)
+            #expect(!harness.base.run(atMost: .seconds(60)) { harness.recorder.end != nil })
+            harness.judge.answer(answers ? harness.opening("/again") : nil)
             if answers {
-                _ = try meeting.asked(2)
-                meeting.meeting.perform { meeting.task.cancelOnLoop() }
+                _ = try harness.asked(2)
+                harness.base.perform { harness.task.cancelOnLoop() }
             } else {
                 // The rest of a body is not waited for as long as for an answer.
-                #expect(meeting.meeting.run(atMost: .seconds(2)) { meeting.diary.end != nil })
-                #expect(meeting.diary.end?.failure == .handshakeRefused(status: 401))
+                #expect(harness.base.run(atMost: .seconds(2)) { harness.recorder.end != nil })
+                #expect(harness.recorder.end?.failure == .handshakeRefused(status: 401))
             }
-            meeting.meeting.finish()
+            harness.base.finish()
         }
     }
 
     @Test func judgedOpeningCanBeCancelled() throws {
-        let meeting = try Meeting(.simulation)
-        meeting.meeting.perform { meeting.task.open(meeting.opening("/")) }
-        let peer = try meeting.asked(1)
+        let harness = try Harness(.simulation)
+        harness.base.perform { harness.task.open(harness.opening("/")) }
+        let peer = try harness.asked(1)
         peer.send("HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n")
-        #expect(meeting.meeting.run { meeting.bench.statuses == [401] })
-        meeting.meeting.perform { meeting.task.cancelOnLoop() }
-        #expect(meeting.diary.end?.failure == .cancelled)
-        meeting.bench.answer(meeting.opening("/late"))
-        meeting.meeting.meeting.settle()
-        #expect(meeting.meeting.meeting.peers.accepted.count == 1)
-        meeting.meeting.finish()
+        #expect(harness.base.run { harness.judge.statuses == [401] })
+        harness.base.perform { harness.task.cancelOnLoop() }
+        #expect(harness.recorder.end?.failure == .cancelled)
+        harness.judge.answer(harness.opening("/late"))
+        harness.base.base.settle()
+        #expect(harness.base.base.peers.accepted.count == 1)
+        harness.base.finish()
     }
 
     @Test func openingStepsAreReportedInOrder() throws {
-        let meeting = try Meeting(.simulation)
+        let harness = try Harness(.simulation)
         let steps = Mutex<[String]>([])
         let log: @Sendable (OpeningStep) -> Void = { step in
             let word =
@@ -153,17 +153,17 @@ struct JudgedOpeningTests {
                 }
             steps.withLock { $0.append(word) }
         }
-        var opening = meeting.opening("/")
+        var opening = harness.opening("/")
         opening.target.watch = log
-        meeting.meeting.perform { meeting.task.open(opening) }
-        let peer = try meeting.asked(1)
+        harness.base.perform { harness.task.open(opening) }
+        let peer = try harness.asked(1)
         peer.send("HTTP/1.1 102 Wait\r\n\r\nHTTP/1.1 404 No\r\n")
-        meeting.meeting.meeting.settle()
+        harness.base.base.settle()
         peer.send("Content-Length: 0\r\n\r\n")
-        #expect(meeting.meeting.run { meeting.bench.statuses == [404] })
+        #expect(harness.base.run { harness.judge.statuses == [404] })
         #expect(steps.withLock { $0 } == ["began false", "connected true true", "requested true", "answered 59"])
-        meeting.bench.answer(nil)
-        #expect(meeting.meeting.run { meeting.diary.end != nil })
-        meeting.meeting.finish()
+        harness.judge.answer(nil)
+        #expect(harness.base.run { harness.recorder.end != nil })
+        harness.base.finish()
     }
 }

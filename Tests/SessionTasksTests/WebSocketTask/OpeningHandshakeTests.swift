@@ -9,131 +9,131 @@ import WebSocketProtocol
 struct OpeningHandshakeTests {
     /// The task that asked, what became of it, and the peer that was asked.
     private func asking(
-        _ meeting: WebSocketMeeting, _ diary: WebSocketDiary, options: WebSocketOptions = WebSocketOptions()
+        _ harness: WebSocketHarness, _ recorder: WebSocketRecorder, options: WebSocketOptions = WebSocketOptions()
     ) throws -> (task: WebSocketTask, peer: ScriptedPeer) {
-        let task = meeting.client(to: meeting.meeting.peers.address, options: options)
-        diary.watchEnd(task)
-        meeting.perform {
-            diary.receive(task, "r")
-            diary.send(task, "s")
+        let task = harness.client(to: harness.base.peers.address, options: options)
+        recorder.watchEnd(task)
+        harness.perform {
+            recorder.receive(task, "r")
+            recorder.send(task, "s")
             task.resumeOnLoop()
         }
-        #expect(meeting.run { meeting.meeting.peers.accepted.last?.received.suffix(4) == Array("\r\n\r\n".utf8)[...] })
-        return (task, try #require(meeting.meeting.peers.accepted.last))
+        #expect(harness.run { harness.base.peers.accepted.last?.received.suffix(4) == Array("\r\n\r\n".utf8)[...] })
+        return (task, try #require(harness.base.peers.accepted.last))
     }
 
     @Test(arguments: TransportTestbed.Kind.allCases)
     func refusedHandshakeKeepsTheResponse(_ kind: TransportTestbed.Kind) throws {
-        let meeting = try WebSocketMeeting(kind)
-        let diary = WebSocketDiary()
-        let (task, peer) = try self.asking(meeting, diary)
+        let harness = try WebSocketHarness(kind)
+        let recorder = WebSocketRecorder()
+        let (task, peer) = try self.asking(harness, recorder)
         peer.send("HTTP/1.1 403 Forbidden\r\nContent-Length: 6\r\nX-Reason: a b\r\n\r\nno way")
-        #expect(meeting.run { diary.end != nil })
-        #expect(diary.end?.failure == .handshakeRefused(status: 403))
+        #expect(harness.run { recorder.end != nil })
+        #expect(recorder.end?.failure == .handshakeRefused(status: 403))
         #expect(task.response?.status == 403 && task.response?.fields["X-Reason"] == "a b")
         #expect(task.responseBody == Array("no way".utf8))
         #expect(
-            diary.lines.sorted() == [
+            recorder.lines.sorted() == [
                 "r!\(TaskFailure.handshakeRefused(status: 403))", "s!\(TaskFailure.handshakeRefused(status: 403))",
             ])
-        meeting.finish()
+        harness.finish()
     }
 
     @Test(arguments: TransportTestbed.Kind.allCases)
     func first16KiBOfALongRefusalAreKept(_ kind: TransportTestbed.Kind) throws {
-        let meeting = try WebSocketMeeting(kind)
-        let diary = WebSocketDiary()
-        let (task, peer) = try self.asking(meeting, diary)
+        let harness = try WebSocketHarness(kind)
+        let recorder = WebSocketRecorder()
+        let (task, peer) = try self.asking(harness, recorder)
         let body = [UInt8].pattern(100_000)
         peer.send("HTTP/1.1 500 Broken\r\nContent-Length: 100000\r\n\r\n")
         peer.send(body)
-        #expect(meeting.run { diary.end != nil })
+        #expect(harness.run { recorder.end != nil })
         #expect(task.responseBody == Array(body.prefix(16 << 10)))
-        meeting.finish()
+        harness.finish()
     }
 
     /// RFC 9112 §7.1. The server keeps the connection.
     @Test(arguments: TransportTestbed.Kind.allCases)
     func chunkedBodyEndsWithItsLastChunk(_ kind: TransportTestbed.Kind) throws {
-        let meeting = try WebSocketMeeting(kind)
-        let diary = WebSocketDiary()
-        let (task, peer) = try self.asking(meeting, diary)
+        let harness = try WebSocketHarness(kind)
+        let recorder = WebSocketRecorder()
+        let (task, peer) = try self.asking(harness, recorder)
         peer.send("HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n8\r\nno such \r\n6;a=b\r\nthing\n")
         peer.send("\r\n0\r\n\r\n")
-        #expect(meeting.run { diary.end != nil })
-        #expect(diary.end?.failure == .handshakeRefused(status: 404))
+        #expect(harness.run { recorder.end != nil })
+        #expect(recorder.end?.failure == .handshakeRefused(status: 404))
         #expect(task.responseBody == Array("no such thing\n".utf8))
-        meeting.finish()
+        harness.finish()
     }
 
     /// RFC 9112 §6.3.
     @Test(arguments: ["204 No Content", "304 Not Modified", "404 Not Found\r\nContent-Length: 00"])
     func refusalWithoutABodyEndsAtOnce(_ head: String) throws {
-        let meeting = try WebSocketMeeting(.sockets)
-        let diary = WebSocketDiary()
-        let (task, peer) = try self.asking(meeting, diary)
+        let harness = try WebSocketHarness(.sockets)
+        let recorder = WebSocketRecorder()
+        let (task, peer) = try self.asking(harness, recorder)
         peer.send("HTTP/1.1 \(head)\r\n\r\n")
-        #expect(meeting.run { diary.end != nil })
+        #expect(harness.run { recorder.end != nil })
         #expect(task.response?.status == Int(head.prefix(3)) && task.responseBody.isEmpty)
-        meeting.finish()
+        harness.finish()
     }
 
     @Test func aBodyWithoutLengthEndsWithTheConnection() throws {
-        let meeting = try WebSocketMeeting(.simulation)
-        let diary = WebSocketDiary()
-        let (task, peer) = try self.asking(meeting, diary)
+        let harness = try WebSocketHarness(.simulation)
+        let recorder = WebSocketRecorder()
+        let (task, peer) = try self.asking(harness, recorder)
         peer.send("HTTP/1.1 404 Not Found\r\n\r\nnothing")
-        meeting.meeting.settle()
+        harness.base.settle()
         peer.send(" here")
         peer.finish()
-        #expect(meeting.run { diary.end != nil })
-        #expect(diary.end?.failure == .handshakeRefused(status: 404))
+        #expect(harness.run { recorder.end != nil })
+        #expect(recorder.end?.failure == .handshakeRefused(status: 404))
         #expect(task.responseBody == Array("nothing here".utf8))
-        meeting.finish()
+        harness.finish()
     }
 
     @Test(arguments: TransportTestbed.Kind.allCases)
     func frameReceivedWithThe101IsDelivered(_ kind: TransportTestbed.Kind) throws {
-        let meeting = try WebSocketMeeting(kind)
-        let diary = WebSocketDiary()
-        let (task, peer) = try self.asking(meeting, diary)
+        let harness = try WebSocketHarness(kind)
+        let recorder = WebSocketRecorder()
+        let (task, peer) = try self.asking(harness, recorder)
         let raw = RawWebSocketPeer(peer, isClient: false)
         peer.send(
             RawWebSocketPeer.response(to: peer.takeReceived(), accept: AcceptKey.value)
                 + raw.encoded(1, Array("early".utf8)) + raw.encoded(2, [1])
         )
-        meeting.perform { diary.receive(task, "second") }
-        #expect(meeting.run { diary.lines.count == 3 })
-        #expect(diary.lines.filter { $0 != "s" } == ["r:early", "second:1 bytes"])
-        meeting.perform { task.reset() }
-        meeting.finish()
+        harness.perform { recorder.receive(task, "second") }
+        #expect(harness.run { recorder.lines.count == 3 })
+        #expect(recorder.lines.filter { $0 != "s" } == ["r:early", "second:1 bytes"])
+        harness.perform { task.reset() }
+        harness.finish()
     }
 
     @Test(arguments: TransportTestbed.Kind.allCases)
     func frameReceivedWithTheRequestIsDelivered(_ kind: TransportTestbed.Kind) throws {
-        let meeting = try WebSocketMeeting(kind)
-        let peer = try meeting.meeting.host.connect(to: meeting.meeting.listener.address)
+        let harness = try WebSocketHarness(kind)
+        let peer = try harness.base.host.connect(to: harness.base.listener.address)
         let raw = RawWebSocketPeer(peer, isClient: true)
         peer.send(Array(RawWebSocketPeer.request.utf8) + raw.encoded(1, Array("early".utf8)))
-        #expect(meeting.run { meeting.accepted.count == 1 })
-        let diary = WebSocketDiary()
-        meeting.perform { diary.receive(meeting.accepted[0]) }
-        #expect(meeting.run { diary.lines == ["received:early"] })
-        meeting.perform { meeting.accepted[0].reset() }
-        meeting.finish()
+        #expect(harness.run { harness.accepted.count == 1 })
+        let recorder = WebSocketRecorder()
+        harness.perform { recorder.receive(harness.accepted[0]) }
+        #expect(harness.run { recorder.lines == ["received:early"] })
+        harness.perform { harness.accepted[0].reset() }
+        harness.finish()
     }
 
     @Test func interimResponsesAreSkipped() throws {
-        let meeting = try WebSocketMeeting(.simulation)
-        let diary = WebSocketDiary()
-        let (task, peer) = try self.asking(meeting, diary)
+        let harness = try WebSocketHarness(.simulation)
+        let recorder = WebSocketRecorder()
+        let (task, peer) = try self.asking(harness, recorder)
         let answer = RawWebSocketPeer.response(to: peer.takeReceived(), accept: AcceptKey.value)
         peer.send("HTTP/1.1 102 Processing\r\n\r\n")
-        meeting.meeting.settle()
+        harness.base.settle()
         peer.send(answer)
-        #expect(meeting.run { task.record.openedAt != nil })
-        meeting.perform { task.reset() }
-        meeting.finish()
+        #expect(harness.run { task.record.openedAt != nil })
+        harness.perform { task.reset() }
+        harness.finish()
     }
 
     @Test(arguments: [
@@ -142,35 +142,38 @@ struct OpeningHandshakeTests {
         "SSH-2.0-OpenSSH_9.2\r\n",
     ])
     func anAnswerThatBreaksARuleFailsTheTask(_ answer: String) throws {
-        let meeting = try WebSocketMeeting(.simulation)
-        let diary = WebSocketDiary()
-        let (_, peer) = try self.asking(meeting, diary)
+        let harness = try WebSocketHarness(.simulation)
+        let recorder = WebSocketRecorder()
+        let (_, peer) = try self.asking(harness, recorder)
         peer.send(answer)
-        #expect(meeting.run { diary.end != nil })
-        if case .protocolViolation? = diary.end?.failure {} else { Issue.record("\(String(describing: diary.end))") }
-        meeting.finish()
+        #expect(harness.run { recorder.end != nil })
+        if case .protocolViolation? = recorder.end?.failure {
+        } else {
+            Issue.record("\(String(describing: recorder.end))")
+        }
+        harness.finish()
     }
 
     @Test func silenceEndsAtTheDeadline() throws {
-        let meeting = try WebSocketMeeting(.simulation)
-        let diary = WebSocketDiary()
+        let harness = try WebSocketHarness(.simulation)
+        let recorder = WebSocketRecorder()
         var options = WebSocketOptions()
         options.handshakeTimeout = .seconds(3)
-        let (task, peer) = try self.asking(meeting, diary, options: options)
-        #expect(!meeting.run(atMost: .milliseconds(2900)) { diary.end != nil })
-        #expect(meeting.run(atMost: .milliseconds(200)) { diary.end != nil })
-        #expect(diary.end?.failure == .timedOut && task.record.isConnected)
-        #expect(meeting.run { peer.failure == .reset })
-        meeting.finish()
+        let (task, peer) = try self.asking(harness, recorder, options: options)
+        #expect(!harness.run(atMost: .milliseconds(2900)) { recorder.end != nil })
+        #expect(harness.run(atMost: .milliseconds(200)) { recorder.end != nil })
+        #expect(recorder.end?.failure == .timedOut && task.record.isConnected)
+        #expect(harness.run { peer.failure == .reset })
+        harness.finish()
     }
 
     @Test func anEndBeforeTheAnswerIsALostConnection() throws {
-        let meeting = try WebSocketMeeting(.simulation)
-        let diary = WebSocketDiary()
-        let (_, peer) = try self.asking(meeting, diary)
+        let harness = try WebSocketHarness(.simulation)
+        let recorder = WebSocketRecorder()
+        let (_, peer) = try self.asking(harness, recorder)
         peer.finish()
-        #expect(meeting.run { diary.end != nil })
-        if case .connectionLost? = diary.end?.failure {} else { Issue.record("\(String(describing: diary.end))") }
-        meeting.finish()
+        #expect(harness.run { recorder.end != nil })
+        if case .connectionLost? = recorder.end?.failure {} else { Issue.record("\(String(describing: recorder.end))") }
+        harness.finish()
     }
 }

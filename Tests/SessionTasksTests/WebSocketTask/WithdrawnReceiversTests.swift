@@ -16,15 +16,15 @@ struct WithdrawnReceiversTests {
         faults.hangingConnect = 0
         faults.unreachableConnect = 0
         faults.exhaustion = 0
-        let meeting = try WebSocketMeeting(.simulation, seed: seed, faults: faults)
-        let (client, server) = try meeting.pair()
+        let harness = try WebSocketHarness(.simulation, seed: seed, faults: faults)
+        let (client, server) = try harness.pair()
         var chance = SeededGenerator(seed: seed)
         var sent: [WebSocketTask.Message] = []
         var heard: [WebSocketTask.Message] = []
         var receiving: [UInt64] = []
         var sending: [UInt64] = []
         for index in 0..<120 {
-            meeting.perform {
+            harness.perform {
                 let message = WebSocketTask.Message.data(
                     [UInt8(index)] + chance.bytes(Int.random(in: 0...900, using: &chance)))
                 var isOver = false
@@ -41,19 +41,19 @@ struct WithdrawnReceiversTests {
                     client.withdrawSend(victim)
                 }
             }
-            _ = meeting.meeting.ground.network?.run(for: .milliseconds(Int.random(in: 0...10, using: &chance)))
+            _ = harness.base.testbed.network?.run(for: .milliseconds(Int.random(in: 0...10, using: &chance)))
         }
-        let rest = WebSocketDiary()
-        meeting.perform { client.close(.normalClosure) }
-        let end = WebSocketDiary()
+        let rest = WebSocketRecorder()
+        harness.perform { client.close(.normalClosure) }
+        let end = WebSocketRecorder()
         end.watchEnd(client)
         for _ in 0..<200 {
-            meeting.perform { _ = server.receiveOne { heard.append($0) } }
+            harness.perform { _ = server.receiveOne { heard.append($0) } }
         }
-        #expect(meeting.run(atMost: .seconds(120)) { end.end != nil })
+        #expect(harness.run(atMost: .seconds(120)) { end.end != nil })
         #expect(end.end?.isClean == true && rest.lines.isEmpty)
-        #expect(heard == sent, "seed \(seed)\n\(meeting.meeting.ground.report)")
-        meeting.finish()
+        #expect(heard == sent, "seed \(seed)\n\(harness.base.testbed.report)")
+        harness.finish()
     }
 }
 

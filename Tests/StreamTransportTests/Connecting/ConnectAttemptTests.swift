@@ -14,7 +14,7 @@ struct ConnectAttemptTests {
 
     /// A loop that connects, on the simulated network, with a server at both addresses of a name.
     private final class Race {
-        let ground = TransportTestbed(.simulation)
+        let testbed = TransportTestbed(.simulation)
         let network: SimulatedNetwork
         let loop: Loop
         let servers: ScriptedHost
@@ -25,9 +25,9 @@ struct ConnectAttemptTests {
         private(set) var attempt: ConnectAttempt?
 
         init() throws {
-            self.network = try #require(self.ground.network)
-            self.loop = try self.ground.makeLoop()
-            self.servers = try self.ground.makeHost()
+            self.network = try #require(self.testbed.network)
+            self.loop = try self.testbed.makeLoop()
+            self.servers = try self.testbed.makeHost()
             self.listeners = [
                 try self.servers.listen(at: ConnectAttemptTests.six),
                 try self.servers.listen(at: ConnectAttemptTests.four),
@@ -39,7 +39,7 @@ struct ConnectAttemptTests {
         func begin(
             _ target: ConnectTarget = .host(ConnectAttemptTests.name, port: 80), timeout: Duration = .seconds(10)
         ) {
-            self.ground.perform(on: self.loop) {
+            self.testbed.perform(on: self.loop) {
                 let start = self.network.now
                 self.attempt = ConnectAttempt(target, on: self.loop, timeout: timeout) { result in
                     self.results.append(result)
@@ -62,12 +62,12 @@ struct ConnectAttemptTests {
             self.network.run(for: .seconds(300))
             #expect(self.results.count <= 1, sourceLocation: sourceLocation)
             if case .success(let connection) = self.results.first {
-                self.ground.perform(on: self.loop) { connection.reset() }
+                self.testbed.perform(on: self.loop) { connection.reset() }
             }
             let system = try #require(self.loop.system as? SimulatedSystem)
             #expect(system.process.openDescriptors == 0, sourceLocation: sourceLocation)
             #expect(self.loop.watchedCount == 0, sourceLocation: sourceLocation)
-            #expect(self.ground.close() == [], sourceLocation: sourceLocation)
+            #expect(self.testbed.close() == [], sourceLocation: sourceLocation)
         }
     }
 
@@ -75,69 +75,69 @@ struct ConnectAttemptTests {
 
     @Test(arguments: Kind.allCases)
     func connectReadsNothingBeforeItsConsumerResumes(_ kind: Kind) throws {
-        let ground = TransportTestbed(kind)
-        let loop = try ground.makeLoop()
-        let host = try ground.makeHost()
+        let testbed = TransportTestbed(kind)
+        let loop = try testbed.makeLoop()
+        let host = try testbed.makeHost()
         let listener = try host.listen(at: SocketPair.tcp)
         var result: Result<SocketConnection, TransportFailure>?
-        ground.perform(on: loop) {
+        testbed.perform(on: loop) {
             _ = ConnectAttempt(.address(listener.address), on: loop, timeout: .seconds(10)) { result = $0 }
             #expect(result == nil)
         }
-        #expect(ground.run(until: { result != nil && listener.accepted.count == 1 }))
+        #expect(testbed.run(until: { result != nil && listener.accepted.count == 1 }))
         let connection = try #require(try result?.get())
         #expect(connection.peerAddress == listener.address)
         listener.accepted[0].send("greeting")
-        ground.settle()
+        testbed.settle()
         let consumer = RecordingConsumer()
-        ground.perform(on: loop) {
+        testbed.perform(on: loop) {
             connection.consumer = consumer
             connection.resumeReading()
             connection.write("hello")
         }
-        #expect(ground.run(until: { consumer.text == "greeting" && listener.accepted[0].received.count == 5 }))
-        ground.perform(on: loop) { connection.reset() }
+        #expect(testbed.run(until: { consumer.text == "greeting" && listener.accepted[0].received.count == 5 }))
+        testbed.perform(on: loop) { connection.reset() }
         #expect(loop.watchedCount == 0)
         host.close()
-        #expect(ground.close() == [])
+        #expect(testbed.close() == [])
     }
 
     @Test(arguments: Kind.allCases)
     func localhostIsConnectedTo(_ kind: Kind) throws {
-        let ground = TransportTestbed(kind)
-        let loop = try ground.makeLoop()
-        let host = try ground.makeHost()
+        let testbed = TransportTestbed(kind)
+        let loop = try testbed.makeLoop()
+        let host = try testbed.makeHost()
         // If localhost is ::1 first, that address has no listener, and 127.0.0.1 is tried next.
         let listener = try host.listen(at: SocketPair.tcp)
         let port = try #require(listener.address.port)
         var result: Result<SocketConnection, TransportFailure>?
         var isResolved = false
-        ground.perform(on: loop) {
+        testbed.perform(on: loop) {
             _ = ConnectAttempt(
                 .host("localhost", port: port), on: loop, timeout: .seconds(10), didResolve: { isResolved = true }
             ) { result = $0 }
         }
-        #expect(ground.run(until: { result != nil }))
+        #expect(testbed.run(until: { result != nil }))
         let connection = try #require(try result?.get())
         #expect(connection.peerAddress == listener.address)
         #expect(isResolved)
-        ground.perform(on: loop) { connection.reset() }
+        testbed.perform(on: loop) { connection.reset() }
         host.close()
     }
 
     @Test(arguments: Kind.allCases)
     func refusedConnectionIsReported(_ kind: Kind) throws {
-        let ground = TransportTestbed(kind)
-        let loop = try ground.makeLoop()
-        let host = try ground.makeHost()
+        let testbed = TransportTestbed(kind)
+        let loop = try testbed.makeLoop()
+        let host = try testbed.makeHost()
         let listener = try host.listen(at: SocketPair.tcp)
         let address = listener.address
         listener.close()
         var result: Result<SocketConnection, TransportFailure>?
-        ground.perform(on: loop) {
+        testbed.perform(on: loop) {
             _ = ConnectAttempt(.address(address), on: loop, timeout: .seconds(10)) { result = $0 }
         }
-        #expect(ground.run(until: { result != nil }))
+        #expect(testbed.run(until: { result != nil }))
         #expect(throws: TransportFailure.refused) { try result?.get() }
         #expect(loop.watchedCount == 0)
     }
@@ -155,7 +155,7 @@ struct ConnectAttemptTests {
     @Test func firstAddressThatAnswersWins() throws {
         let race = try Race()
         race.begin()
-        #expect(race.ground.run(until: { !race.results.isEmpty }))
+        #expect(race.testbed.run(until: { !race.results.isEmpty }))
         #expect(race.winner == Self.six)
         // A lookup of 1 ms, and there and back in 50 µs each.
         #expect(race.elapsed == .microseconds(1_100))
@@ -168,7 +168,7 @@ struct ConnectAttemptTests {
         let race = try Race()
         race.network.connectScripts[Self.six] = .hangs
         race.begin()
-        #expect(race.ground.run(until: { !race.results.isEmpty }))
+        #expect(race.testbed.run(until: { !race.results.isEmpty }))
         #expect(race.winner == Self.four)
         #expect(race.elapsed == .microseconds(1_100) + ConnectAttempt.attemptDelay)
         try race.finish()
@@ -179,7 +179,7 @@ struct ConnectAttemptTests {
             let race = try Race()
             race.network.connectScripts[Self.six] = script
             race.begin()
-            #expect(race.ground.run(until: { !race.results.isEmpty }))
+            #expect(race.testbed.run(until: { !race.results.isEmpty }))
             #expect(race.winner == Self.four)
             #expect(race.elapsed == .microseconds(1_200))
             try race.finish()
@@ -190,7 +190,7 @@ struct ConnectAttemptTests {
         let race = try Race()
         race.network.connectScripts[Self.six] = .noRoute
         race.begin()
-        #expect(race.ground.run(until: { !race.results.isEmpty }))
+        #expect(race.testbed.run(until: { !race.results.isEmpty }))
         #expect(race.winner == Self.four)
         #expect(race.elapsed == .microseconds(1_100))
         try race.finish()
@@ -201,7 +201,7 @@ struct ConnectAttemptTests {
         race.network.names[Self.name] = .addresses([Self.six, Self.four], after: .seconds(3))
         race.network.connectScripts[Self.six] = .delayed(.milliseconds(200))
         race.begin()
-        #expect(race.ground.run(until: { !race.results.isEmpty }))
+        #expect(race.testbed.run(until: { !race.results.isEmpty }))
         race.network.settle()
         #expect(race.winner == Self.six)
         #expect(race.elapsed == .microseconds(3_200_100))
@@ -214,7 +214,7 @@ struct ConnectAttemptTests {
         race.network.connectScripts[Self.six] = .delayed(.milliseconds(400))
         race.network.connectScripts[Self.four] = .delayed(.milliseconds(300))
         race.begin()
-        #expect(race.ground.run(until: { !race.results.isEmpty }))
+        #expect(race.testbed.run(until: { !race.results.isEmpty }))
         #expect(race.winner == Self.six)
         #expect(race.elapsed == .microseconds(401_100))
         // The slower attempt is closed before it was connected, and never accepted.
@@ -228,7 +228,7 @@ struct ConnectAttemptTests {
         race.network.connectScripts[Self.six] = .unreachable
         race.network.connectScripts[Self.four] = .refused
         race.begin()
-        #expect(race.ground.run(until: { !race.results.isEmpty }))
+        #expect(race.testbed.run(until: { !race.results.isEmpty }))
         #expect(race.failure == .refused)
         try race.finish()
     }
@@ -238,7 +238,7 @@ struct ConnectAttemptTests {
         race.network.connectScripts[Self.six] = .delayed(.seconds(2))
         race.network.connectScripts[Self.four] = .refused
         race.begin()
-        #expect(race.ground.run(until: { !race.results.isEmpty }))
+        #expect(race.testbed.run(until: { !race.results.isEmpty }))
         #expect(race.winner == Self.six)
         try race.finish()
     }
@@ -265,7 +265,7 @@ struct ConnectAttemptTests {
             let race = try Race()
             race.network.names[Self.name] = .failure(failure)
             race.begin()
-            #expect(race.ground.run(until: { !race.results.isEmpty }))
+            #expect(race.testbed.run(until: { !race.results.isEmpty }))
             #expect(race.failure == .nameResolution(failure))
             try race.finish()
         }
@@ -275,7 +275,7 @@ struct ConnectAttemptTests {
         let race = try Race()
         race.network.names[Self.name] = .addresses([])
         race.begin()
-        #expect(race.ground.run(until: { !race.results.isEmpty }))
+        #expect(race.testbed.run(until: { !race.results.isEmpty }))
         #expect(race.failure == .nameResolution(.nameNotFound))
         try race.finish()
     }
@@ -283,7 +283,7 @@ struct ConnectAttemptTests {
     @Test func numericAddressNeedsNoLookup() throws {
         let race = try Race()
         race.begin(.host("10.2.2.2", port: 80))
-        #expect(race.ground.run(until: { !race.results.isEmpty }))
+        #expect(race.testbed.run(until: { !race.results.isEmpty }))
         #expect(race.winner == Self.four)
         #expect(race.elapsed == .microseconds(100))
         try race.finish()
@@ -293,7 +293,7 @@ struct ConnectAttemptTests {
         let resolving = try Race()
         resolving.network.names[Self.name] = .silence
         resolving.begin(timeout: .seconds(2))
-        #expect(resolving.ground.run(until: { !resolving.results.isEmpty }))
+        #expect(resolving.testbed.run(until: { !resolving.results.isEmpty }))
         #expect(resolving.failure == .deadlinePassed(.resolving))
         #expect(resolving.elapsed == .seconds(2))
         try resolving.finish()
@@ -302,7 +302,7 @@ struct ConnectAttemptTests {
         connecting.network.connectScripts[Self.six] = .hangs
         connecting.network.connectScripts[Self.four] = .hangs
         connecting.begin(timeout: .seconds(2))
-        #expect(connecting.ground.run(until: { !connecting.results.isEmpty }))
+        #expect(connecting.testbed.run(until: { !connecting.results.isEmpty }))
         #expect(connecting.failure == .deadlinePassed(.connecting))
         #expect(connecting.elapsed == .seconds(2))
         try connecting.finish()
@@ -315,7 +315,7 @@ struct ConnectAttemptTests {
             race.network.connectScripts[Self.four] = .hangs
             race.begin()
             race.network.run(for: instant)
-            race.ground.perform(on: race.loop) { race.attempt?.cancel() }
+            race.testbed.perform(on: race.loop) { race.attempt?.cancel() }
             race.network.run(for: .seconds(60))
             #expect(race.results.isEmpty)
             try race.finish()
@@ -327,7 +327,7 @@ struct ConnectAttemptTests {
         let system = try #require(race.loop.system as? SimulatedSystem)
         system.process.descriptorLimit = 0
         race.begin()
-        #expect(race.ground.run(until: { !race.results.isEmpty }))
+        #expect(race.testbed.run(until: { !race.results.isEmpty }))
         #expect(race.failure == .ownResources(.processDescriptorsExhausted))
         try race.finish()
     }

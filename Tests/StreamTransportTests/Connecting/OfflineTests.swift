@@ -13,16 +13,16 @@ struct OfflineTests {
         _ target: ConnectTarget = .host("server.example", port: 80), path: PathOptions = PathOptions(),
         _ prepare: (SimulatedNetwork) -> Void
     ) throws -> TransportFailure? {
-        let ground = TransportTestbed(.simulation)
-        let network = try #require(ground.network)
+        let testbed = TransportTestbed(.simulation)
+        let network = try #require(testbed.network)
         network.names["server.example"] = .addresses([self.four, self.six], after: .milliseconds(1))
         prepare(network)
-        let loop = try ground.makeLoop()
+        let loop = try testbed.makeLoop()
         var result: Result<SocketConnection, TransportFailure>?
-        ground.perform(on: loop) {
+        testbed.perform(on: loop) {
             _ = ConnectAttempt(target, on: loop, path: path, timeout: .seconds(10)) { result = $0 }
         }
-        #expect(ground.run(until: { result != nil }))
+        #expect(testbed.run(until: { result != nil }))
         #expect(loop.watchedCount == 0)
         if case .failure(let failure) = result { return failure }
         return nil

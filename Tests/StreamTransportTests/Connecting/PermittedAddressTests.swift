@@ -11,26 +11,26 @@ struct PermittedAddressTests {
     private func connect(
         to target: ConnectTarget, permits: @escaping ConnectAttempt.Permission
     ) throws -> Result<SocketConnection, TransportFailure>? {
-        let ground = TransportTestbed(.simulation)
-        let network = try #require(ground.network)
-        let loop = try ground.makeLoop()
-        let host = try ground.makeHost()
+        let testbed = TransportTestbed(.simulation)
+        let network = try #require(testbed.network)
+        let loop = try testbed.makeLoop()
+        let host = try testbed.makeHost()
         let listeners = try [Self.denied, Self.allowed].map { try host.listen(at: $0) }
         network.names["two.example"] = .addresses([Self.denied, Self.allowed], after: .milliseconds(1))
         network.names["one.example"] = .addresses([Self.denied], after: .milliseconds(1))
         var result: Result<SocketConnection, TransportFailure>?
         var attempt: ConnectAttempt?
-        ground.perform(on: loop) {
+        testbed.perform(on: loop) {
             attempt = ConnectAttempt(target, on: loop, timeout: .seconds(10), permits: permits) { result = $0 }
         }
-        #expect(ground.run(until: { result != nil }))
-        ground.settle()
+        #expect(testbed.run(until: { result != nil }))
+        testbed.settle()
         #expect(listeners[0].accepted.isEmpty, "a connection to an address that was not permitted")
-        ground.perform(on: loop) {
+        testbed.perform(on: loop) {
             if case .success(let connection) = result { connection.reset() }
         }
         withExtendedLifetime(attempt) { host.close() }
-        #expect(ground.close() == [])
+        #expect(testbed.close() == [])
         return result
     }
 

@@ -13,15 +13,15 @@ import Testing
 struct UnusableEndpointTests {
     typealias Kind = TransportTestbed.Kind
 
-    private static func failure(connectingTo target: SocketAddress, on ground: TransportTestbed) throws
+    private static func failure(connectingTo target: SocketAddress, on testbed: TransportTestbed) throws
         -> TransportFailure?
     {
-        let loop = try ground.makeLoop()
+        let loop = try testbed.makeLoop()
         var result: Result<SocketConnection, TransportFailure>?
-        ground.perform(on: loop) {
+        testbed.perform(on: loop) {
             _ = ConnectAttempt(.address(target), on: loop, timeout: .seconds(10)) { result = $0 }
         }
-        #expect(ground.run(until: { result != nil }))
+        #expect(testbed.run(until: { result != nil }))
         #expect(loop.watchedCount == 0)
         if case .failure(let failure) = result { return failure }
         return nil
@@ -38,20 +38,20 @@ struct UnusableEndpointTests {
 
     @Test(arguments: Kind.allCases)
     func aSocketWithoutAListenerRefuses(_ kind: Kind) throws {
-        let ground = TransportTestbed(kind)
-        let host = try ground.makeHost()
+        let testbed = TransportTestbed(kind)
+        let host = try testbed.makeHost()
         let path = Self.path()
         defer { unlink(path) }
         let listener = try host.listen(at: .unix(path: path))
         listener.close()
-        #expect(try Self.failure(connectingTo: .unix(path: path), on: ground) == .refused)
+        #expect(try Self.failure(connectingTo: .unix(path: path), on: testbed) == .refused)
         host.close()
     }
 
     @Test(arguments: Kind.allCases)
     func aFullQueueIsTheEndpointsFault(_ kind: Kind) throws {
-        let ground = TransportTestbed(kind)
-        let system = try ground.makeSystem()
+        let testbed = TransportTestbed(kind)
+        let system = try testbed.makeSystem()
         let path = Self.path()
         defer { unlink(path) }
         var options = ListenOptions()
@@ -63,19 +63,19 @@ struct UnusableEndpointTests {
             fillers.append(filler)
         }
         #expect((1..<10).contains(fillers.count))
-        let failure = try Self.failure(connectingTo: .unix(path: path), on: ground)
+        let failure = try Self.failure(connectingTo: .unix(path: path), on: testbed)
         #expect(failure == .unusableEndpoint(.wouldBlock) && failure?.isLocalResourceFailure == false)
         #expect(failure?.description == "the socket's queue of connections is full")
         for descriptor in fillers + [listening] { system.close(descriptor) }
     }
 
     @Test func aFileThatForbidsItIsTheEndpointsFault() throws {
-        let ground = TransportTestbed(.simulation)
-        let system = try ground.makeSystem()
+        let testbed = TransportTestbed(.simulation)
+        let system = try testbed.makeSystem()
         var options = ListenOptions()
         options.mode = 0
         let listening = try system.listen(.unix(path: "/run/forbidden.sock"), options: options).get()
-        let failure = try Self.failure(connectingTo: .unix(path: "/run/forbidden.sock"), on: ground)
+        let failure = try Self.failure(connectingTo: .unix(path: "/run/forbidden.sock"), on: testbed)
         #expect(failure == .unusableEndpoint(.accessDenied) && failure?.isLocalResourceFailure == false)
         system.close(listening)
     }
@@ -109,14 +109,14 @@ struct UnusableEndpointTests {
 
     @Test func exhaustedPortsAndDescriptorsAreLocalFailures() throws {
         let target = SocketAddress.ipv4(address: 0x0a02_0202, port: 80)
-        let ground = TransportTestbed(.simulation)
-        let network = try #require(ground.network)
+        let testbed = TransportTestbed(.simulation)
+        let network = try #require(testbed.network)
         network.connectScripts[target] = .noLocalPort
-        let ports = try Self.failure(connectingTo: target, on: ground)
+        let ports = try Self.failure(connectingTo: target, on: testbed)
         #expect(ports == .ownResources(.addressNotAvailable) && ports?.isLocalResourceFailure == true)
         network.connectScripts[target] = nil
         network.faults.exhaustion = 1
-        let descriptors = try Self.failure(connectingTo: target, on: ground)
+        let descriptors = try Self.failure(connectingTo: target, on: testbed)
         #expect(
             descriptors == .ownResources(.processDescriptorsExhausted) && descriptors?.isLocalResourceFailure == true)
     }
@@ -126,17 +126,17 @@ struct UnusableEndpointTests {
         let (first, second) = (
             SocketAddress.ipv4(address: 0x0a02_0202, port: 80), SocketAddress.ipv4(address: 0x0a02_0203, port: 80)
         )
-        let ground = TransportTestbed(.simulation)
-        let network = try #require(ground.network)
+        let testbed = TransportTestbed(.simulation)
+        let network = try #require(testbed.network)
         network.names["server.example"] = .addresses([first, second], after: .milliseconds(1))
         network.connectScripts[first] = .noLocalPort
         network.connectScripts[second] = .refused
-        let loop = try ground.makeLoop()
+        let loop = try testbed.makeLoop()
         var result: Result<SocketConnection, TransportFailure>?
-        ground.perform(on: loop) {
+        testbed.perform(on: loop) {
             _ = ConnectAttempt(.host("server.example", port: 80), on: loop, timeout: .seconds(10)) { result = $0 }
         }
-        #expect(ground.run(until: { result != nil }))
+        #expect(testbed.run(until: { result != nil }))
         #expect(throws: TransportFailure.ownResources(.addressNotAvailable)) { try result?.get() }
     }
 }

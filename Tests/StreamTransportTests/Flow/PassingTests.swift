@@ -10,16 +10,16 @@ struct PassingTests {
 
     /// Bytes come on the first connection, and go to the second: offered ones by the consumer, others by themselves.
     private struct Relay {
-        let meeting: LoopMeeting
+        let harness: LoopHarness
         let source: (connection: SocketConnection, consumer: RecordingConsumer, peer: ScriptedPeer)
         let target: (connection: SocketConnection, consumer: RecordingConsumer, peer: ScriptedPeer)
 
         init(_ kind: Kind, faults: FaultPlan = .calm, seed: UInt64 = 1) throws {
             // A relaying program must ignore SIGPIPE: otherwise a peer that disconnects ends the process.
             signal(SIGPIPE, SIG_IGN)
-            self.meeting = try LoopMeeting(kind, seed: seed, faults: faults)
-            self.source = try self.meeting.connect()
-            self.target = try self.meeting.connect()
+            self.harness = try LoopHarness(kind, seed: seed, faults: faults)
+            self.source = try self.harness.connect()
+            self.target = try self.harness.connect()
             let (from, to) = (self.source, self.target)
             from.consumer.spliceTarget = to.connection
             from.consumer.acceptedCount = { $0 }
@@ -30,21 +30,21 @@ struct PassingTests {
         func finish() {
             self.source.consumer.spliceTarget = nil
             let (from, to) = (self.source.connection, self.target.connection)
-            self.meeting.perform {
+            self.harness.perform {
                 from.reset()
                 to.reset()
             }
-            self.meeting.finish()
+            self.harness.finish()
         }
     }
 
     @Test(arguments: Kind.allCases)
     func splicedBytesArriveInOrderBeforeTheEnd(_ kind: Kind) throws {
         let relay = try Relay(kind)
-        let bytes = relay.meeting.flood
+        let bytes = relay.harness.flood
         relay.source.peer.send(bytes)
         relay.source.peer.finish()
-        #expect(relay.meeting.run(atMost: .seconds(60)) { relay.target.peer.sawEnd })
+        #expect(relay.harness.run(atMost: .seconds(60)) { relay.target.peer.sawEnd })
         let isIntact = relay.target.peer.received == bytes
         #expect(isIntact)
         #expect(relay.source.consumer.splicedCount > bytes.count / 4)
@@ -58,14 +58,14 @@ struct PassingTests {
     func bytesThatTheTargetRefusesAreQueued(_ kind: Kind) throws {
         let relay = try Relay(kind)
         relay.target.peer.isReading = false
-        let bytes = relay.meeting.flood
+        let bytes = relay.harness.flood
         relay.source.peer.send(bytes)
-        #expect(relay.meeting.run(atMost: .seconds(60)) { relay.target.connection.queuedBytes > 0 })
-        relay.meeting.perform { relay.source.connection.pauseReading() }
+        #expect(relay.harness.run(atMost: .seconds(60)) { relay.target.connection.queuedBytes > 0 })
+        relay.harness.perform { relay.source.connection.pauseReading() }
         relay.target.peer.isReading = true
-        relay.meeting.perform { relay.source.connection.resumeReading() }
+        relay.harness.perform { relay.source.connection.resumeReading() }
         relay.source.peer.finish()
-        #expect(relay.meeting.run(atMost: .seconds(60)) { relay.target.peer.sawEnd })
+        #expect(relay.harness.run(atMost: .seconds(60)) { relay.target.peer.sawEnd })
         let isIntact = relay.target.peer.received == bytes
         #expect(isIntact)
         relay.finish()
@@ -74,13 +74,13 @@ struct PassingTests {
     @Test(arguments: Kind.allCases)
     func passedBytesAreVisibleAgainToATap(_ kind: Kind) throws {
         let relay = try Relay(kind)
-        let bytes = relay.meeting.flood
+        let bytes = relay.harness.flood
         relay.source.peer.send(bytes)
-        #expect(relay.meeting.run(atMost: .seconds(60)) { relay.source.consumer.splicedCount > 0 })
-        relay.meeting.perform { relay.source.consumer.spliceTarget = nil }
+        #expect(relay.harness.run(atMost: .seconds(60)) { relay.source.consumer.splicedCount > 0 })
+        relay.harness.perform { relay.source.consumer.spliceTarget = nil }
         let (passed, seen) = (relay.source.consumer.splicedCount, relay.source.consumer.received.count)
         relay.source.peer.finish()
-        #expect(relay.meeting.run(atMost: .seconds(60)) { relay.target.peer.sawEnd })
+        #expect(relay.harness.run(atMost: .seconds(60)) { relay.target.peer.sawEnd })
         #expect(relay.source.consumer.splicedCount == passed)
         #expect(relay.source.consumer.received.count == bytes.count - passed && seen < bytes.count - passed)
         let isIntact = relay.target.peer.received == bytes
@@ -91,14 +91,14 @@ struct PassingTests {
     @Test(arguments: Kind.allCases)
     func closedTargetEndsWhileTheSourceContinues(_ kind: Kind) throws {
         let relay = try Relay(kind)
-        let bytes = relay.meeting.flood
+        let bytes = relay.harness.flood
         relay.source.peer.send(bytes)
-        #expect(relay.meeting.run(atMost: .seconds(60)) { relay.source.consumer.splicedCount > 0 })
+        #expect(relay.harness.run(atMost: .seconds(60)) { relay.source.consumer.splicedCount > 0 })
         relay.target.peer.reset()
-        #expect(relay.meeting.run(atMost: .seconds(60)) { relay.target.consumer.end == .failed(.reset) })
+        #expect(relay.harness.run(atMost: .seconds(60)) { relay.target.consumer.end == .failed(.reset) })
         #expect(relay.source.consumer.end == nil)
         relay.source.peer.finish()
-        #expect(relay.meeting.run(atMost: .seconds(60)) { relay.source.consumer.events.contains(.inputClosed) })
+        #expect(relay.harness.run(atMost: .seconds(60)) { relay.source.consumer.events.contains(.inputClosed) })
         relay.finish()
     }
 
@@ -108,10 +108,10 @@ struct PassingTests {
         (faults.reset, faults.stall, faults.exhaustion) = (0, 0, 0)
         (faults.refusedConnect, faults.hangingConnect, faults.unreachableConnect) = (0, 0, 0)
         let relay = try Relay(.simulation, faults: faults, seed: seed)
-        let bytes = Array(relay.meeting.flood.prefix(40_000))
+        let bytes = Array(relay.harness.flood.prefix(40_000))
         relay.source.peer.send(bytes)
         relay.source.peer.finish()
-        #expect(relay.meeting.run(atMost: .seconds(600)) { relay.target.peer.sawEnd })
+        #expect(relay.harness.run(atMost: .seconds(600)) { relay.target.peer.sawEnd })
         let isIntact = relay.target.peer.received == bytes
         #expect(isIntact)
         relay.finish()

@@ -9,18 +9,18 @@ struct LoopTimerTests {
 
     @Test(arguments: Kind.allCases)
     func timersFireInTheOrderOfTheirDeadlines(_ kind: Kind) throws {
-        let ground = TransportTestbed(kind)
-        let loop = try ground.makeLoop()
+        let testbed = TransportTestbed(kind)
+        let loop = try testbed.makeLoop()
         let log = TimerLog(loop)
         let timers = ["c", "a", "d", "b"].map { log.timer($0) }
         var start = loop.now
-        ground.perform(on: loop) {
+        testbed.perform(on: loop) {
             start = loop.now
             for (timer, delay) in zip(timers, [6, 2, 6, 4]) {
                 loop.arm(timer, after: .milliseconds(delay), target: log)
             }
         }
-        #expect(ground.run(until: { log.fired.count == 4 }))
+        #expect(testbed.run(until: { log.fired.count == 4 }))
         #expect(log.fired == ["a", "b", "c", "d"])
         for (instant, delay) in zip(log.instants, [2, 4, 6, 6]) {
             let waited = start.duration(to: instant)
@@ -30,13 +30,13 @@ struct LoopTimerTests {
     }
 
     @Test func timersMoveLaterAndEarlier() throws {
-        let ground = TransportTestbed(.simulation)
-        let loop = try ground.makeLoop()
-        let network = try #require(ground.network)
+        let testbed = TransportTestbed(.simulation)
+        let loop = try testbed.makeLoop()
+        let network = try #require(testbed.network)
         let log = TimerLog(loop)
         let (later, earlier, both) = (log.timer("later"), log.timer("earlier"), log.timer("both"))
         let start = network.now
-        ground.perform(on: loop) {
+        testbed.perform(on: loop) {
             for timer in [later, earlier, both] { loop.arm(timer, after: .seconds(10), target: log) }
             loop.arm(later, after: .seconds(20), target: log)
             loop.arm(earlier, after: .seconds(5), target: log)
@@ -49,9 +49,9 @@ struct LoopTimerTests {
     }
 
     @Test func disarmedTimersFireOnlyWhenRearmed() throws {
-        let ground = TransportTestbed(.simulation)
-        let loop = try ground.makeLoop()
-        let network = try #require(ground.network)
+        let testbed = TransportTestbed(.simulation)
+        let loop = try testbed.makeLoop()
+        let network = try #require(testbed.network)
         let log = TimerLog(loop)
         let (off, again) = (log.timer("off"), log.timer("again"))
         let start = network.now
@@ -59,7 +59,7 @@ struct LoopTimerTests {
             // Re-armed from its own firing, until three times are full.
             if log.fired.count < 3 { loop.arm(timer, after: .seconds(1), target: log) }
         }
-        ground.perform(on: loop) {
+        testbed.perform(on: loop) {
             loop.arm(off, after: .seconds(2), target: log)
             loop.arm(again, after: .seconds(1), target: log)
             loop.disarm(off)
@@ -67,7 +67,7 @@ struct LoopTimerTests {
         #expect(network.runUntilIdle() == .idle)
         #expect(log.fired == ["again", "again", "again"])
         #expect(log.instants.map { start.duration(to: $0) } == [.seconds(1), .seconds(2), .seconds(3)])
-        ground.perform(on: loop) { loop.arm(off, after: .seconds(1), target: log) }
+        testbed.perform(on: loop) { loop.arm(off, after: .seconds(1), target: log) }
         network.runUntilIdle()
         #expect(log.fired.last == "off")
     }
@@ -75,9 +75,9 @@ struct LoopTimerTests {
     @Test func timersFireAsInAModel() throws {
         for seed in UInt64(0)..<40 {
             var chance = SeededGenerator(seed: seed)
-            let ground = TransportTestbed(.simulation, seed: seed)
-            let loop = try ground.makeLoop()
-            let network = try #require(ground.network)
+            let testbed = TransportTestbed(.simulation, seed: seed)
+            let loop = try testbed.makeLoop()
+            let network = try #require(testbed.network)
             let log = TimerLog(loop)
             let timers = (0..<8).map { log.timer("\($0)") }
             var deadlines: [Int: MonotonicInstant] = [:]
@@ -86,7 +86,7 @@ struct LoopTimerTests {
                 let index = Int.random(in: 0..<timers.count, using: &chance)
                 let delay = Duration.milliseconds(Int.random(in: 1...50, using: &chance))
                 let disarms = Int.random(in: 0..<4, using: &chance) == 0
-                ground.perform(on: loop) {
+                testbed.perform(on: loop) {
                     if disarms {
                         loop.disarm(timers[index])
                     } else {
@@ -108,29 +108,29 @@ struct LoopTimerTests {
     }
 
     @Test func aHeldTimerKeepsTheRestOfItsTime() throws {
-        let ground = TransportTestbed(.simulation)
-        let loop = try ground.makeLoop()
-        let network = try #require(ground.network)
+        let testbed = TransportTestbed(.simulation)
+        let loop = try testbed.makeLoop()
+        let network = try #require(testbed.network)
         let log = TimerLog(loop)
         var timer = HoldableTimer()
         let start = network.now
-        ground.perform(on: loop) { timer.arm(after: .seconds(5), on: loop, target: log) }
+        testbed.perform(on: loop) { timer.arm(after: .seconds(5), on: loop, target: log) }
         _ = network.run(for: .seconds(2))
-        ground.perform(on: loop) { timer.setHeld(true, on: loop, target: log) }
+        testbed.perform(on: loop) { timer.setHeld(true, on: loop, target: log) }
         _ = network.run(for: .seconds(30))
         #expect(log.fired.isEmpty && timer.isHeld)
-        ground.perform(on: loop) { timer.setHeld(false, on: loop, target: log) }
+        testbed.perform(on: loop) { timer.setHeld(false, on: loop, target: log) }
         #expect(network.runUntilIdle() == .idle)
         #expect(log.instants.map { start.duration(to: $0) } == [.seconds(35)])
     }
 
     @Test func aTimerArmedOrDisarmedWhileHeldWaitsForItsRelease() throws {
-        let ground = TransportTestbed(.simulation)
-        let loop = try ground.makeLoop()
-        let network = try #require(ground.network)
+        let testbed = TransportTestbed(.simulation)
+        let loop = try testbed.makeLoop()
+        let network = try #require(testbed.network)
         let log = TimerLog(loop)
         var (armed, disarmed) = (HoldableTimer(), HoldableTimer())
-        ground.perform(on: loop) {
+        testbed.perform(on: loop) {
             disarmed.arm(after: .seconds(5), on: loop, target: log)
             armed.setHeld(true, on: loop, target: log)
             disarmed.setHeld(true, on: loop, target: log)
@@ -140,7 +140,7 @@ struct LoopTimerTests {
         _ = network.run(for: .seconds(30))
         #expect(log.fired.isEmpty)
         let released = network.now
-        ground.perform(on: loop) {
+        testbed.perform(on: loop) {
             armed.setHeld(false, on: loop, target: log)
             disarmed.setHeld(false, on: loop, target: log)
         }

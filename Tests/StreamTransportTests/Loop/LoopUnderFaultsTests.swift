@@ -131,9 +131,9 @@ struct LoopUnderFaultsTests {
 
     @Test(arguments: UInt64(0)..<40)
     func faultsLoseNoByteAndNoDescriptor(_ seed: UInt64) throws {
-        let ground = TransportTestbed(.simulation, seed: seed)
-        let network = try #require(ground.network)
-        let loops = [try ground.makeLoop(), try ground.makeLoop()]
+        let testbed = TransportTestbed(.simulation, seed: seed)
+        let network = try #require(testbed.network)
+        let loops = [try testbed.makeLoop(), try testbed.makeLoop()]
         let server = EchoServer()
         let listeners = try Self.addresses.map { try SocketListener($0, on: loops[0], owner: server) }
         network.names[Self.name] = .addresses(Self.addresses, after: .milliseconds(5))
@@ -145,13 +145,13 @@ struct LoopUnderFaultsTests {
                 ending: Client.EndMode.allCases.randomElement(using: &chance) ?? .finish)
         }
         for client in clients {
-            ground.perform(on: loops[1]) {
+            testbed.perform(on: loops[1]) {
                 _ = ConnectAttempt(
                     .host(Self.name, port: 7), on: loops[1], timeout: .seconds(10), completion: client.attempted)
             }
         }
         network.run(for: .seconds(400))
-        for listener in listeners { ground.perform(on: loops[0]) { listener.close() } }
+        for listener in listeners { testbed.perform(on: loops[0]) { listener.close() } }
         network.run(for: .seconds(1))
 
         let report = Comment(rawValue: "seed \(seed)\n\(network.trace)")
@@ -171,7 +171,7 @@ struct LoopUnderFaultsTests {
         #expect(server.pauses == server.resumptions, report)
         #expect(loops.allSatisfy { $0.watchedCount == 0 }, report)
         #expect(network.openDescriptors == 0, report)
-        #expect(ground.close() == [], report)
+        #expect(testbed.close() == [], report)
     }
 
     /// A nightly run makes ten thousand networks in one process.
@@ -180,14 +180,14 @@ struct LoopUnderFaultsTests {
         weak var loop: Loop?
         weak var connection: SocketConnection?
         do {
-            let meeting = try LoopMeeting(.simulation, seed: 4, faults: .calm)
-            network = meeting.ground.network
-            loop = meeting.loop
-            let met = try meeting.connect()
+            let harness = try LoopHarness(.simulation, seed: 4, faults: .calm)
+            network = harness.testbed.network
+            loop = harness.loop
+            let met = try harness.connect()
             connection = met.connection
             met.peer.send("left unread")
-            meeting.perform { met.connection.reset() }
-            meeting.finish()
+            harness.perform { met.connection.reset() }
+            harness.finish()
         }
         #expect(network == nil && loop == nil && connection == nil)
     }

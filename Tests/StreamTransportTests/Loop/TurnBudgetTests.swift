@@ -41,16 +41,16 @@ struct TurnBudgetTests {
 
     @Test(arguments: Kind.allCases)
     func connectionOverItsBudgetContinuesInTheNextTurn(_ kind: Kind) throws {
-        let meeting = try LoopMeeting(kind)
-        let (connection, costly, peer) = try meeting.connect()
-        self.makeCostly(costly, on: meeting.loop)
+        let harness = try LoopHarness(kind)
+        let (connection, costly, peer) = try harness.connect()
+        self.makeCostly(costly, on: harness.loop)
         let bytes = (0..<200).map { UInt8($0) }
         peer.send(bytes)
-        #expect(meeting.run { costly.received.count == 200 })
+        #expect(harness.run { costly.received.count == 200 })
         // One byte per turn, in order, each offer without the consumed bytes.
         #expect(costly.received == bytes && costly.offers == Array((1...200).reversed()))
-        meeting.perform { connection.reset() }
-        meeting.finish()
+        harness.perform { connection.reset() }
+        harness.finish()
     }
 
     @Test(arguments: Kind.allCases)
@@ -58,78 +58,78 @@ struct TurnBudgetTests {
         var faults = FaultPlan.calm
         // Else nothing would travel while the loop is busy.
         faults.turnCost = .microseconds(10) ... .microseconds(10)
-        let meeting = try LoopMeeting(kind, faults: faults)
-        let (connection, costly, peer) = try meeting.connect()
-        let (other, neighbour, friend) = try meeting.connect()
-        self.makeCostly(costly, on: meeting.loop)
+        let harness = try LoopHarness(kind, faults: faults)
+        let (connection, costly, peer) = try harness.connect()
+        let (other, neighbour, friend) = try harness.connect()
+        self.makeCostly(costly, on: harness.loop)
         peer.send([UInt8](repeating: 1, count: 1000))
-        #expect(meeting.run { costly.received.count == 10 })
+        #expect(harness.run { costly.received.count == 10 })
         friend.send("hello")
         var before = 0
         neighbour.onBytes = { _ in before = costly.received.count }
-        #expect(meeting.run { neighbour.text == "hello" })
+        #expect(harness.run { neighbour.text == "hello" })
         #expect(before > 0 && before < 500)
-        #expect(meeting.run { costly.received.count == 1000 })
+        #expect(harness.run { costly.received.count == 1000 })
         neighbour.onBytes = { _ in }
-        meeting.perform {
+        harness.perform {
             connection.reset()
             other.reset()
         }
-        meeting.finish()
+        harness.finish()
     }
 
     @Test(arguments: Kind.allCases)
     func bufferedBytesAreOfferedBeforeNewReads(_ kind: Kind) throws {
-        let meeting = try LoopMeeting(kind)
-        let (connection, costly, peer) = try meeting.connect()
-        self.makeCostly(costly, on: meeting.loop)
+        let harness = try LoopHarness(kind)
+        let (connection, costly, peer) = try harness.connect()
+        self.makeCostly(costly, on: harness.loop)
         peer.send("first")
-        #expect(meeting.run { costly.received.count == 1 })
+        #expect(harness.run { costly.received.count == 1 })
         peer.send("second")
         peer.finish()
-        #expect(meeting.run { costly.events == [.inputClosed] })
+        #expect(harness.run { costly.events == [.inputClosed] })
         #expect(costly.text == "firstsecond")
         #expect(costly.offers == [5, 4, 3, 2, 1, 6, 5, 4, 3, 2, 1])
-        meeting.perform { connection.reset() }
-        meeting.finish()
+        harness.perform { connection.reset() }
+        harness.finish()
     }
 
     @Test(arguments: Kind.allCases)
     func pausedConsumerReceivesTheRestWhenItResumes(_ kind: Kind) throws {
-        let meeting = try LoopMeeting(kind)
-        let (connection, costly, peer) = try meeting.connect()
-        self.makeCostly(costly, on: meeting.loop)
+        let harness = try LoopHarness(kind)
+        let (connection, costly, peer) = try harness.connect()
+        self.makeCostly(costly, on: harness.loop)
         costly.onBytes = { [unowned connection, unowned costly] _ in
             if costly.received.count == 3 { connection.pauseReading() }
         }
         peer.send("0123456789")
-        #expect(meeting.run { costly.text == "012" })
-        meeting.ground.settle()
+        #expect(harness.run { costly.text == "012" })
+        harness.testbed.settle()
         #expect(costly.text == "012")
-        meeting.perform { connection.resumeReading() }
-        #expect(meeting.run { costly.text == "0123456789" })
+        harness.perform { connection.resumeReading() }
+        #expect(harness.run { costly.text == "0123456789" })
         costly.onBytes = { _ in }
-        meeting.perform { connection.reset() }
-        meeting.finish()
+        harness.perform { connection.reset() }
+        harness.finish()
     }
 
     /// However many of them there are, each has a part in every turn or in one soon after.
     @Test(arguments: Kind.allCases)
     func costlyConnectionsProgressSideBySide(_ kind: Kind) throws {
-        let meeting = try LoopMeeting(kind)
-        let all = try (0..<40).map { _ in try meeting.connect() }
+        let harness = try LoopHarness(kind)
+        let all = try (0..<40).map { _ in try harness.connect() }
         for (_, costly, peer) in all {
-            self.makeCostly(costly, on: meeting.loop)
+            self.makeCostly(costly, on: harness.loop)
             peer.send([UInt8](repeating: 7, count: 60))
         }
         var spread = 0
-        let isDone = meeting.run {
+        let isDone = harness.run {
             let counts = all.map(\.consumer.received.count)
             if let least = counts.min(), least > 0, let most = counts.max() { spread = max(spread, most - least) }
             return counts.allSatisfy { $0 == 60 }
         }
         #expect(isDone && spread <= 10)
-        meeting.perform { for (connection, _, _) in all { connection.reset() } }
-        meeting.finish()
+        harness.perform { for (connection, _, _) in all { connection.reset() } }
+        harness.finish()
     }
 }

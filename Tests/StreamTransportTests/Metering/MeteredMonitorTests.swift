@@ -9,7 +9,7 @@ struct MeteredMonitorTests {
     private static let address = SocketAddress.unix(path: "@bus")
 
     private final class Scene {
-        let ground = TransportTestbed(.simulation)
+        let testbed = TransportTestbed(.simulation)
         let network: SimulatedNetwork
         let loop: Loop
         let listener: ScriptedListener
@@ -17,9 +17,9 @@ struct MeteredMonitorTests {
         private let host: ScriptedHost
 
         init() throws {
-            self.network = try #require(self.ground.network)
-            self.loop = try self.ground.makeLoop()
-            self.host = try self.ground.makeHost()
+            self.network = try #require(self.testbed.network)
+            self.loop = try self.testbed.makeLoop()
+            self.host = try self.testbed.makeHost()
             self.listener = try self.host.listen(at: MeteredMonitorTests.address)
             self.bus = ScriptedBus(self.listener)
             self.network.systemBus = MeteredMonitorTests.address
@@ -32,20 +32,20 @@ struct MeteredMonitorTests {
         func learn() -> Duration {
             let start = self.network.now
             var end: MonotonicInstant?
-            self.ground.perform(on: self.loop) { self.monitor.whenKnown { end = self.network.now } }
+            self.testbed.perform(on: self.loop) { self.monitor.whenKnown { end = self.network.now } }
             self.run(.seconds(2)) { end != nil }
             return start.duration(to: end ?? self.network.now)
         }
 
         func run(_ duration: Duration, until condition: () -> Bool = { false }) {
-            _ = self.ground.run(
+            _ = self.testbed.run(
                 until: {
                     self.bus.step()
                     return condition()
                 }, atMost: duration)
         }
 
-        func perform(_ body: @escaping () -> Void) { self.ground.perform(on: self.loop, body) }
+        func perform(_ body: @escaping () -> Void) { self.testbed.perform(on: self.loop, body) }
     }
 
     private final class Observer: PathObserver {

@@ -24,23 +24,23 @@ struct PathMonitorTests {
 
     /// A loop on the simulated network, and the kernel that sends notifications.
     private final class Scene {
-        let ground = TransportTestbed(.simulation)
+        let testbed = TransportTestbed(.simulation)
         let network: SimulatedNetwork
         let loop: Loop
         let kernel: ScriptedListener
         private let host: ScriptedHost
 
         init(notifies: Bool = true) throws {
-            self.network = try #require(self.ground.network)
-            self.loop = try self.ground.makeLoop()
-            self.host = try self.ground.makeHost()
+            self.network = try #require(self.testbed.network)
+            self.loop = try self.testbed.makeLoop()
+            self.host = try self.testbed.makeHost()
             self.kernel = try self.host.listen(at: SimulatedSystem.pathNotifications)
             if !notifies { self.kernel.close() }
         }
 
-        func perform(_ body: @escaping () -> Void) { self.ground.perform(on: self.loop, body) }
+        func perform(_ body: @escaping () -> Void) { self.testbed.perform(on: self.loop, body) }
 
-        func run(_ duration: Duration) { _ = self.ground.run(until: { false }, atMost: duration) }
+        func run(_ duration: Duration) { _ = self.testbed.run(until: { false }, atMost: duration) }
     }
 
     @Test func notificationsOfAGroupAreOneCall() throws {

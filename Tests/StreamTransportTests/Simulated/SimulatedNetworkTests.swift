@@ -8,7 +8,7 @@ struct SimulatedNetworkTests {
     private static let server = SocketAddress.ipv4(address: 0x0a01_0101, port: 80)
 
     /// A connecting peer and an accepting one, each in its own simulated process.
-    private struct Meeting {
+    private struct Harness {
         let network: SimulatedNetwork
         let clients: ScriptedHost
         let servers: ScriptedHost
@@ -41,27 +41,27 @@ struct SimulatedNetworkTests {
     }
 
     @Test func virtualTimeAdvancesOnlyDuringARun() throws {
-        let meeting = try Meeting()
-        let start = meeting.network.now
-        let (client, server) = try meeting.pair()
-        #expect(start.duration(to: meeting.network.now) == .microseconds(150))
+        let harness = try Harness()
+        let start = harness.network.now
+        let (client, server) = try harness.pair()
+        #expect(start.duration(to: harness.network.now) == .microseconds(150))
         client.send("hello")
         #expect(server.received.isEmpty)
-        #expect(meeting.network.run(until: { !server.received.isEmpty }) == .conditionMet)
-        #expect(start.duration(to: meeting.network.now) == .microseconds(200))
-        #expect(meeting.network.runUntilIdle() == .idle)
-        #expect(meeting.network.run(for: .seconds(5)) == .timeOver)
-        #expect(start.duration(to: meeting.network.now) == .seconds(5) + .microseconds(200))
-        #expect(meeting.network.misuses.isEmpty)
+        #expect(harness.network.run(until: { !server.received.isEmpty }) == .conditionMet)
+        #expect(start.duration(to: harness.network.now) == .microseconds(200))
+        #expect(harness.network.runUntilIdle() == .idle)
+        #expect(harness.network.run(for: .seconds(5)) == .timeOver)
+        #expect(start.duration(to: harness.network.now) == .seconds(5) + .microseconds(200))
+        #expect(harness.network.misuses.isEmpty)
     }
 
     @Test func clientsAndServersHaveAddresses() throws {
-        let meeting = try Meeting()
-        let (client, server) = try meeting.pair()
-        #expect(meeting.clients.system.peerAddress(client.descriptor) == Self.server)
-        #expect(meeting.servers.system.localAddress(server.descriptor) == Self.server)
-        let source = meeting.clients.system.localAddress(client.descriptor)
-        #expect(source == meeting.listener.peerAddresses.first)
+        let harness = try Harness()
+        let (client, server) = try harness.pair()
+        #expect(harness.clients.system.peerAddress(client.descriptor) == Self.server)
+        #expect(harness.servers.system.localAddress(server.descriptor) == Self.server)
+        let source = harness.clients.system.localAddress(client.descriptor)
+        #expect(source == harness.listener.peerAddresses.first)
         guard case .ipv4(0x0a00_0001, _) = source else {
             Issue.record("connects from \(String(describing: source))")
             return
@@ -85,59 +85,59 @@ struct SimulatedNetworkTests {
     }
 
     @Test func connectionAttemptFollowsItsScript() throws {
-        let meeting = try Meeting()
-        meeting.network.connectScripts[Self.server] = .refused
-        let refused = try meeting.connect()
-        meeting.network.settle()
+        let harness = try Harness()
+        harness.network.connectScripts[Self.server] = .refused
+        let refused = try harness.connect()
+        harness.network.settle()
         #expect(refused.failure == .refused)
 
-        meeting.network.connectScripts[Self.server] = .unreachable
-        let unreachable = try meeting.connect()
-        meeting.network.settle()
+        harness.network.connectScripts[Self.server] = .unreachable
+        let unreachable = try harness.connect()
+        harness.network.settle()
         #expect(unreachable.failure == .hostUnreachable)
 
-        meeting.network.connectScripts[Self.server] = .noRoute
-        #expect(throws: SystemError.networkUnreachable) { try meeting.connect() }
+        harness.network.connectScripts[Self.server] = .noRoute
+        #expect(throws: SystemError.networkUnreachable) { try harness.connect() }
 
-        meeting.network.connectScripts[Self.server] = .delayed(.seconds(3))
-        let start = meeting.network.now
-        let late = try meeting.connect()
-        #expect(meeting.network.run(until: { late.isConnected }) == .conditionMet)
-        #expect(start.duration(to: meeting.network.now) == .seconds(3) + .microseconds(100))
+        harness.network.connectScripts[Self.server] = .delayed(.seconds(3))
+        let start = harness.network.now
+        let late = try harness.connect()
+        #expect(harness.network.run(until: { late.isConnected }) == .conditionMet)
+        #expect(start.duration(to: harness.network.now) == .seconds(3) + .microseconds(100))
 
-        meeting.network.connectScripts[Self.server] = .hangs
-        let hanging = try meeting.connect()
-        #expect(meeting.network.run(for: .seconds(126)) == .timeOver)
+        harness.network.connectScripts[Self.server] = .hangs
+        let hanging = try harness.connect()
+        #expect(harness.network.run(for: .seconds(126)) == .timeOver)
         #expect(hanging.failure == nil && !hanging.isConnected)
-        meeting.network.run(for: .seconds(2))
+        harness.network.run(for: .seconds(2))
         #expect(hanging.failure == .timedOut)
     }
 
     @Test func newcomersWaitWhileTheQueueIsFull() throws {
         var options = ListenOptions()
         options.backlog = 1
-        let meeting = try Meeting(options: options)
-        meeting.listener.isAccepting = false
-        let clients = try (0..<3).map { _ in try meeting.connect() }
-        meeting.network.run(for: .milliseconds(900))
+        let harness = try Harness(options: options)
+        harness.listener.isAccepting = false
+        let clients = try (0..<3).map { _ in try harness.connect() }
+        harness.network.run(for: .milliseconds(900))
         // Linux queues one more connection than the backlog.
         #expect(clients.filter { $0.isConnected }.count == 2)
-        meeting.listener.isAccepting = true
-        meeting.network.run(for: .milliseconds(200))
+        harness.listener.isAccepting = true
+        harness.network.run(for: .milliseconds(200))
         #expect(clients.allSatisfy { $0.isConnected })
-        meeting.network.settle()
-        #expect(meeting.listener.accepted.count == 3)
+        harness.network.settle()
+        #expect(harness.listener.accepted.count == 3)
     }
 
     @Test func newConnectionsAreDistributedAmongListenersOfAPort() throws {
         var options = ListenOptions()
         options.portSharing = .join
-        let meeting = try Meeting(options: options)
-        let other = try meeting.servers.listen(at: Self.server, options: options)
-        for _ in 0..<40 { _ = try meeting.connect() }
-        meeting.network.settle()
-        #expect(meeting.listener.accepted.count + other.accepted.count == 40)
-        #expect(meeting.listener.accepted.count > 5)
+        let harness = try Harness(options: options)
+        let other = try harness.servers.listen(at: Self.server, options: options)
+        for _ in 0..<40 { _ = try harness.connect() }
+        harness.network.settle()
+        #expect(harness.listener.accepted.count + other.accepted.count == 40)
+        #expect(harness.listener.accepted.count > 5)
         #expect(other.accepted.count > 5)
     }
 
@@ -172,18 +172,18 @@ struct SimulatedNetworkTests {
         faults.latency = .milliseconds(1) ... .milliseconds(50)
         faults.jitter = .zero ... .milliseconds(20)
         faults.segmentSize = 1...4
-        let meeting = try Meeting(seed: 3, faults: faults)
-        let pairs = try (0..<20).map { _ in try meeting.pair() }
+        let harness = try Harness(seed: 3, faults: faults)
+        let pairs = try (0..<20).map { _ in try harness.pair() }
         for (index, pair) in pairs.enumerated() { pair.client.send("\(index): in order, always") }
         var order: [Int] = []
-        meeting.network.run(until: {
+        harness.network.run(until: {
             for index in pairs.indices where !pairs[index].server.received.isEmpty && !order.contains(index) {
                 order.append(index)
             }
             return order.count == 20
         })
-        #expect(order != order.sorted(), "\(meeting.network.trace)")
-        meeting.network.settle()
+        #expect(order != order.sorted(), "\(harness.network.trace)")
+        harness.network.settle()
         for (index, pair) in pairs.enumerated() {
             #expect(pair.server.received == Array("\(index): in order, always".utf8))
         }
@@ -193,12 +193,12 @@ struct SimulatedNetworkTests {
         var faults = FaultPlan.calm
         faults.shortRead = 1
         faults.shortWrite = 1
-        let ground = TransportTestbed(.simulation, seed: 5, faults: faults)
-        let pair = try SocketPair(ground)
+        let testbed = TransportTestbed(.simulation, seed: 5, faults: faults)
+        let pair = try SocketPair(testbed)
         let bytes = [UInt8](repeating: 1, count: 1000)
         let taken = try (0..<20).map { _ in try pair.system.send(pair.a, bytes[...]).get() }
         #expect(taken.contains { $0 < 500 } && taken.allSatisfy { (1...1000).contains($0) })
-        ground.settle()
+        testbed.settle()
         guard case .bytes(let read) = pair.receive(pair.b, atMost: 10_000) else {
             Issue.record("nothing to read")
             return
@@ -210,78 +210,78 @@ struct SimulatedNetworkTests {
         var faults = FaultPlan.calm
         faults.reset = 1
         faults.resetAfter = 10...10
-        let meeting = try Meeting(seed: 2, faults: faults)
-        let (client, server) = try meeting.pair()
+        let harness = try Harness(seed: 2, faults: faults)
+        let (client, server) = try harness.pair()
         client.send("0123456789")
         server.send("0123456789")
-        meeting.network.settle()
+        harness.network.settle()
         #expect(client.failure == nil && server.failure == nil)
         client.send("x")
         server.send("x")
-        meeting.network.settle()
+        harness.network.settle()
         #expect(client.failure == .reset && server.failure == .reset)
     }
 
     // MARK: Stalls
 
     @Test func stalledBytesAreDeliveredAfterTheStall() throws {
-        let meeting = try Meeting()
-        let (client, server) = try meeting.pair()
-        (meeting.clients.system as? SimulatedSystem)?.stall(client.descriptor, for: .seconds(30))
+        let harness = try Harness()
+        let (client, server) = try harness.pair()
+        (harness.clients.system as? SimulatedSystem)?.stall(client.descriptor, for: .seconds(30))
         client.send("held up")
         client.finish()
         server.send("this way too")
-        meeting.network.run(for: .seconds(29))
+        harness.network.run(for: .seconds(29))
         #expect(server.received.isEmpty && client.received.isEmpty && !server.sawEnd)
-        meeting.network.run(for: .seconds(2))
+        harness.network.run(for: .seconds(2))
         #expect(server.received == Array("held up".utf8) && server.sawEnd)
         #expect(client.received == Array("this way too".utf8))
     }
 
     @Test func userTimeoutEndsAConnection() throws {
-        let meeting = try Meeting()
-        let (client, server) = try meeting.pair()
+        let harness = try Harness()
+        let (client, server) = try harness.pair()
         var options = SocketOptions()
         options.userTimeout = .seconds(10)
-        _ = meeting.clients.system.apply(options, to: client.descriptor)
-        (meeting.clients.system as? SimulatedSystem)?.stall(client.descriptor, for: nil)
+        _ = harness.clients.system.apply(options, to: client.descriptor)
+        (harness.clients.system as? SimulatedSystem)?.stall(client.descriptor, for: nil)
         client.send("lost")
-        meeting.network.run(for: .milliseconds(9_900))
+        harness.network.run(for: .milliseconds(9_900))
         #expect(client.failure == nil)
-        meeting.network.run(for: .milliseconds(200))
+        harness.network.run(for: .milliseconds(200))
         #expect(client.failure == .timedOut)
         #expect(server.failure == nil && server.received.isEmpty)
     }
 
     @Test func peerThatNeverReadsIsGivenUpOnlyWithAUserTimeout() throws {
         for timeout in [nil, Duration.seconds(10)] {
-            let meeting = try Meeting()
-            meeting.listener.acceptsReading = false
-            let (client, _) = try meeting.pair()
+            let harness = try Harness()
+            harness.listener.acceptsReading = false
+            let (client, _) = try harness.pair()
             var options = SocketOptions()
             options.userTimeout = timeout
-            _ = meeting.clients.system.apply(options, to: client.descriptor)
+            _ = harness.clients.system.apply(options, to: client.descriptor)
             client.send([UInt8](repeating: 1, count: 1 << 20))
-            meeting.network.run(for: .seconds(2_000))
+            harness.network.run(for: .seconds(2_000))
             #expect(client.failure == (timeout == nil ? nil : .timedOut))
         }
     }
 
     @Test func keepAliveDetectsASilentPeer() throws {
-        let meeting = try Meeting()
-        let (client, server) = try meeting.pair()
-        for (system, peer) in [(meeting.clients.system, client), (meeting.servers.system, server)] {
+        let harness = try Harness()
+        let (client, server) = try harness.pair()
+        for (system, peer) in [(harness.clients.system, client), (harness.servers.system, server)] {
             #expect(system.apply(SocketOptions(), to: peer.descriptor) == nil)
         }
-        meeting.network.run(for: .seconds(1_000))
+        harness.network.run(for: .seconds(1_000))
         // All probes were answered; the simulation records the opening as the peer's last activity.
         client.send("a sign of life")
-        meeting.network.settle()
-        (meeting.clients.system as? SimulatedSystem)?.stall(client.descriptor, for: nil)
+        harness.network.settle()
+        (harness.clients.system as? SimulatedSystem)?.stall(client.descriptor, for: nil)
         // 60 s idle, then four probes every 15 s.
-        meeting.network.run(for: .seconds(119))
+        harness.network.run(for: .seconds(119))
         #expect(client.failure == nil && server.failure == nil)
-        meeting.network.run(for: .seconds(2))
+        harness.network.run(for: .seconds(2))
         #expect(client.failure == .timedOut && server.failure == .timedOut)
     }
 

@@ -6,32 +6,32 @@ import Testing
 final class SocketPair {
     static let tcp = SocketAddress.ipv4(address: 0x7f00_0001, port: 0)
 
-    let ground: TransportTestbed
+    let testbed: TransportTestbed
     let system: any System
     let a: Descriptor
     let b: Descriptor
     private var events = ReadyEvents()
 
-    init(_ ground: TransportTestbed, at address: SocketAddress = SocketPair.tcp) throws {
-        self.ground = ground
-        let system = try ground.makeSystem()
+    init(_ testbed: TransportTestbed, at address: SocketAddress = SocketPair.tcp) throws {
+        self.testbed = testbed
+        let system = try testbed.makeSystem()
         self.system = system
         let listener = try system.listen(address, options: ListenOptions()).get()
         let target = try #require(system.localAddress(listener))
         self.a = try system.connect(target).get()
         var accepted: Descriptor?
-        _ = ground.run(until: {
+        _ = testbed.run(until: {
             accepted = try? system.accept(listener).get().descriptor
             return accepted != nil
         })
         self.b = try #require(accepted)
         system.close(listener)
-        ground.settle()
+        testbed.settle()
     }
 
     /// The readiness of `descriptor` that epoll reports when all events are requested.
     func ready(_ descriptor: Descriptor) -> Interest {
-        self.ground.settle()
+        self.testbed.settle()
         _ = self.system.watch(descriptor, for: [.readable, .writable], token: 7)
         self.system.wait(&self.events, until: self.system.now())
         self.system.unwatch(descriptor)
@@ -39,13 +39,13 @@ final class SocketPair {
     }
 
     func receive(_ descriptor: Descriptor, atMost limit: Int = 100) -> ReceivedBytes {
-        self.ground.settle()
+        self.testbed.settle()
         return self.system.receive(descriptor, atMost: limit)
     }
 
     @discardableResult
     func send(_ descriptor: Descriptor, _ text: String) -> Result<Int, SystemError> {
-        defer { self.ground.settle() }
+        defer { self.testbed.settle() }
         return self.system.send(descriptor, Array(text.utf8)[...])
     }
 
@@ -55,7 +55,7 @@ final class SocketPair {
         var total = 0
         while case .success(let taken) = self.system.send(descriptor, piece[...]) {
             total += taken
-            self.ground.settle(rounds: 1)
+            self.testbed.settle(rounds: 1)
         }
         return total
     }

@@ -16,7 +16,7 @@ struct SocketTruthTests {
         #expect(!pair.system.hasUnreadInput(pair.b))
         pair.send(pair.a, "last words")
         pair.system.close(pair.a)
-        pair.ground.settle()
+        pair.testbed.settle()
         pair.send(pair.b, "to nobody")
         #expect(pair.system.hasUnreadInput(pair.b))
         #expect(pair.receive(pair.b) == .text("last words"))
@@ -55,14 +55,14 @@ struct SocketTruthTests {
     func resetIsReportedToTheFirstCall(_ kind: Kind) throws {
         let pair = try SocketPair(TransportTestbed(kind))
         pair.system.reset(pair.a)
-        pair.ground.settle()
+        pair.testbed.settle()
         #expect(pair.send(pair.b, "x") == .failure(.reset))
         #expect(pair.send(pair.b, "x") == .failure(.brokenPipe))
         #expect(pair.receive(pair.b) == .end)
 
         let other = try SocketPair(TransportTestbed(kind))
         other.system.reset(other.a)
-        other.ground.settle()
+        other.testbed.settle()
         #expect(other.system.connectError(other.b) == .reset)
         #expect(other.system.connectError(other.b) == nil)
         #expect(other.receive(other.b) == .end)
@@ -96,8 +96,8 @@ struct SocketTruthTests {
     /// The kernel names it `::ffff:127.0.0.1` (RFC 4291 §2.5.5.2).
     @Test(arguments: Kind.allCases)
     func ipv4PeerOfADualStackSocketIsNamedAsIPv4(_ kind: Kind) throws {
-        let ground = TransportTestbed(kind)
-        let system = try ground.makeSystem()
+        let testbed = TransportTestbed(kind)
+        let system = try testbed.makeSystem()
         var options = ListenOptions()
         options.dualStack = true
         let listener = try system.listen(.ipv6(high: 0, low: 0, scope: 0, port: 0), options: options).get()
@@ -105,7 +105,7 @@ struct SocketTruthTests {
         let client = try system.connect(.ipv4(address: 0x7F00_0001, port: port)).get()
         var accepted: AcceptedSocket?
         #expect(
-            ground.run(until: {
+            testbed.run(until: {
                 accepted = try? system.accept(listener).get()
                 return accepted != nil
             }))
@@ -202,8 +202,8 @@ struct SocketTruthTests {
 
     @Test(arguments: Kind.allCases)
     func connectionToAClosedPortIsRefused(_ kind: Kind) throws {
-        let ground = TransportTestbed(kind)
-        let system = try ground.makeSystem()
+        let testbed = TransportTestbed(kind)
+        let system = try testbed.makeSystem()
         let listener = try system.listen(SocketPair.tcp, options: ListenOptions()).get()
         let address = try #require(system.localAddress(listener))
         system.close(listener)
@@ -211,7 +211,7 @@ struct SocketTruthTests {
         defer { system.close(descriptor) }
         var events = ReadyEvents()
         #expect(system.watch(descriptor, for: .writable, token: 3) == nil)
-        let decided = ground.run(until: {
+        let decided = testbed.run(until: {
             system.wait(&events, until: system.now())
             return !events.events.isEmpty
         })
@@ -224,28 +224,28 @@ struct SocketTruthTests {
 
     @Test(arguments: Kind.allCases)
     func closingAListenerResetsUnacceptedConnections(_ kind: Kind) throws {
-        let ground = TransportTestbed(kind)
-        let system = try ground.makeSystem()
+        let testbed = TransportTestbed(kind)
+        let system = try testbed.makeSystem()
         let listener = try system.listen(SocketPair.tcp, options: ListenOptions()).get()
         let descriptor = try system.connect(try #require(system.localAddress(listener))).get()
-        ground.settle()
+        testbed.settle()
         #expect(system.connectError(descriptor) == nil)
         system.close(listener)
-        ground.settle()
+        testbed.settle()
         #expect(system.receive(descriptor, atMost: 1) == .failed(.reset))
         system.close(descriptor)
     }
 
     @Test(arguments: Kind.allCases)
     func connectionThatWasResetMeanwhileIsAccepted(_ kind: Kind) throws {
-        let ground = TransportTestbed(kind)
-        let system = try ground.makeSystem()
+        let testbed = TransportTestbed(kind)
+        let system = try testbed.makeSystem()
         let listener = try system.listen(SocketPair.tcp, options: ListenOptions()).get()
         #expect(system.accept(listener) == .failure(.wouldBlock))
         let descriptor = try system.connect(try #require(system.localAddress(listener))).get()
-        ground.settle()
+        testbed.settle()
         system.reset(descriptor)
-        ground.settle()
+        testbed.settle()
         let socket = try system.accept(listener).get()
         #expect(system.receive(socket.descriptor, atMost: 1) == .failed(.reset))
         system.close(socket.descriptor)
@@ -286,7 +286,7 @@ struct SocketTruthTests {
         let second = try pair.system.listen(SocketPair.tcp, options: ListenOptions()).get()
         // Other tests open real descriptors meanwhile.
         #expect(kind == .sockets || (first.number < pair.a.number && second == pair.b))
-        pair.ground.settle()
+        pair.testbed.settle()
         pair.system.wait(&events, until: pair.system.now())
         #expect(events.events.isEmpty)
         #expect(pair.system.watch(second, for: .readable, token: 2) == nil)
@@ -304,7 +304,7 @@ struct SocketTruthTests {
         pair.system.wait(&events, until: pair.system.now())
         #expect(events.events.isEmpty)
         pair.system.reset(pair.a)
-        pair.ground.settle()
+        pair.testbed.settle()
         for _ in 0..<2 {
             pair.system.wait(&events, until: pair.system.now())
             #expect(events.events == [.init(token: 9, ready: .hangUp)])

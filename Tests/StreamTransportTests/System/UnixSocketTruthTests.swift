@@ -168,13 +168,13 @@ struct UnixSocketTruthTests {
     func socketFileHasItsMode(_ kind: Kind) throws {
         let path = Self.filePath()
         defer { try? FileManager.default.removeItem(atPath: path) }
-        let ground = TransportTestbed(kind)
-        let system = try ground.makeSystem()
+        let testbed = TransportTestbed(kind)
+        let system = try testbed.makeSystem()
         var options = ListenOptions()
         options.mode = 0o600
         let listener = try system.listen(.unix(path: path), options: options).get()
         defer { system.close(listener) }
-        if let network = ground.network {
+        if let network = testbed.network {
             #expect(network.mode(ofSocketAt: path) == 0o600)
         } else {
             let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int

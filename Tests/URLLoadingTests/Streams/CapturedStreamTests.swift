@@ -10,73 +10,73 @@ struct CapturedStreamTests {
     private static let long = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 13 &+ $0 >> 11) }
 
     @Test func streamsOpenAndClose() async throws {
-        let ground = try await CapturedConnectionGround { _ = PeerThread.receiveToEnd(from: $0) }
+        let fixture = try await CapturedConnectionFixture { _ = PeerThread.receiveToEnd(from: $0) }
         var byte: [UInt8] = [0]
-        #expect(ground.input.streamStatus == .notOpen && ground.output.streamStatus == .notOpen)
-        #expect(ground.input.read(&byte, maxLength: 1) == -1 && ground.output.write(byte, maxLength: 1) == -1)
-        ground.input.open()
-        ground.output.open()
-        #expect(ground.input.streamStatus == .open && ground.output.streamStatus == .open)
-        #expect(!ground.input.hasBytesAvailable && ground.output.hasSpaceAvailable)
-        ground.input.close()
-        ground.output.close()
-        #expect(ground.input.streamStatus == .closed && ground.output.streamStatus == .closed)
-        #expect(ground.input.read(&byte, maxLength: 1) == -1 && ground.output.write(byte, maxLength: 1) == -1)
-        #expect(ground.input.streamError == nil && !ground.output.hasSpaceAvailable)
-        #expect(ground.peer.isDone())
+        #expect(fixture.input.streamStatus == .notOpen && fixture.output.streamStatus == .notOpen)
+        #expect(fixture.input.read(&byte, maxLength: 1) == -1 && fixture.output.write(byte, maxLength: 1) == -1)
+        fixture.input.open()
+        fixture.output.open()
+        #expect(fixture.input.streamStatus == .open && fixture.output.streamStatus == .open)
+        #expect(!fixture.input.hasBytesAvailable && fixture.output.hasSpaceAvailable)
+        fixture.input.close()
+        fixture.output.close()
+        #expect(fixture.input.streamStatus == .closed && fixture.output.streamStatus == .closed)
+        #expect(fixture.input.read(&byte, maxLength: 1) == -1 && fixture.output.write(byte, maxLength: 1) == -1)
+        #expect(fixture.input.streamError == nil && !fixture.output.hasSpaceAvailable)
+        #expect(fixture.peer.isDone())
     }
 
     @Test func streamsCarryMoreThanTheirBuffersBothWays() async throws {
         let received = Mutex<[UInt8]>([])
-        let ground = try await CapturedConnectionGround { descriptor in
+        let fixture = try await CapturedConnectionFixture { descriptor in
             let all = PeerThread.receiveToEnd(from: descriptor)
             received.withLock { $0 = all }
             PeerThread.send(all, to: descriptor)
         }
-        ground.input.open()
-        ground.output.open()
-        #expect(ground.write(Self.long))
-        ground.output.close()
-        let (bytes, last) = ground.readToEnd()
+        fixture.input.open()
+        fixture.output.open()
+        #expect(fixture.write(Self.long))
+        fixture.output.close()
+        let (bytes, last) = fixture.readToEnd()
         #expect(bytes == Self.long && last == 0 && received.withLock { $0 } == Self.long)
-        #expect(ground.input.streamStatus == .atEnd && ground.input.streamError == nil)
+        #expect(fixture.input.streamStatus == .atEnd && fixture.input.streamError == nil)
     }
 
     @Test func capturedInputStartsWithBufferedBytes() async throws {
-        let ground = try await CapturedConnectionGround(reading: 2) { descriptor in
+        let fixture = try await CapturedConnectionFixture(reading: 2) { descriptor in
             PeerThread.send(Array("abcdef".utf8), to: descriptor)
         }
-        ground.input.open()
-        #expect(String(decoding: ground.readToEnd(size: 3).bytes, as: UTF8.self) == "cdef")
+        fixture.input.open()
+        #expect(String(decoding: fixture.readToEnd(size: 3).bytes, as: UTF8.self) == "cdef")
     }
 
     @Test func resetByThePeerFailsTheStreams() async throws {
-        let ground = try await CapturedConnectionGround { descriptor in
+        let fixture = try await CapturedConnectionFixture { descriptor in
             _ = PeerThread.receive(1, from: descriptor)
             var option = linger(l_onoff: 1, l_linger: 0)
             setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
         }
-        ground.input.open()
-        ground.output.open()
-        #expect(ground.write([1]))
-        #expect(ground.readToEnd().last == -1)
-        #expect(ground.input.streamStatus == .error && ground.output.streamStatus == .error)
-        let error = try #require(ground.input.streamError as? NSError)
+        fixture.input.open()
+        fixture.output.open()
+        #expect(fixture.write([1]))
+        #expect(fixture.readToEnd().last == -1)
+        #expect(fixture.input.streamStatus == .error && fixture.output.streamStatus == .error)
+        let error = try #require(fixture.input.streamError as? NSError)
         #expect(error.domain == NSPOSIXErrorDomain && error.code == Int(ECONNRESET))
-        #expect(!ground.write([1]))
+        #expect(!fixture.write([1]))
     }
 
     @Test func releasedStreamsEndTheConnection() async throws {
-        let ground = try await CapturedConnectionGround { _ = PeerThread.receiveToEnd(from: $0) }
-        ground.input.open()
-        ground.dropStreams()
-        #expect(ground.peer.isDone())
+        let fixture = try await CapturedConnectionFixture { _ = PeerThread.receiveToEnd(from: $0) }
+        fixture.input.open()
+        fixture.dropStreams()
+        #expect(fixture.peer.isDone())
     }
 
     @Test func closingAStreamWakesABlockedRead() async throws {
-        let ground = try await CapturedConnectionGround { _ = PeerThread.receiveToEnd(from: $0) }
-        ground.input.open()
-        let box = StreamBox(ground.input)
+        let fixture = try await CapturedConnectionFixture { _ = PeerThread.receiveToEnd(from: $0) }
+        fixture.input.open()
+        let box = StreamBox(fixture.input)
         let waited = DispatchSemaphore(value: 0)
         let counts = Mutex<[Int]>([])
         SystemThread.start(named: "reader") {
@@ -85,28 +85,30 @@ struct CapturedStreamTests {
             counts.withLock { $0.append(count) }
             waited.signal()
         }
-        ground.input.close()
+        fixture.input.close()
         #expect(await Self.wait(waited))
         #expect(counts.withLock { $0 } == [-1])
     }
 
     @Test func streamDelegateIsCalledOnItsRunLoop() async throws {
-        let ground = try await CapturedConnectionGround { descriptor in
+        let fixture = try await CapturedConnectionFixture { descriptor in
             let request = PeerThread.receive(5, from: descriptor)
             PeerThread.send(request + Array(" world".utf8), to: descriptor)
         }
-        let box = GroundBox(ground)
+        let box = FixtureBox(fixture)
         let outcome = await Self.onThread {
-            let (input, output) = (StreamDiary(), StreamDiary())
+            let (input, output) = (StreamRecorder(), StreamRecorder())
             output.outgoing = Array("hello".utf8)
-            for (stream, diary) in [(box.ground.input, input), (box.ground.output, output)] as [(Stream, StreamDiary)] {
-                stream.delegate = diary
+            for (stream, recorder) in [(box.fixture.input, input), (box.fixture.output, output)]
+                as [(Stream, StreamRecorder)]
+            {
+                stream.delegate = recorder
                 stream.schedule(in: .current, forMode: .default)
                 stream.open()
             }
-            let isDone = StreamDiary.run { input.events.last == .endEncountered }
-            box.ground.input.remove(from: .current, forMode: .default)
-            box.ground.output.remove(from: .current, forMode: .default)
+            let isDone = StreamRecorder.run { input.events.last == .endEncountered }
+            box.fixture.input.remove(from: .current, forMode: .default)
+            box.fixture.output.remove(from: .current, forMode: .default)
             // Nothing is pending.
             let isEmpty = !RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 60))
             return (isDone, isEmpty, input.events, input.bytes, output.events)
@@ -118,15 +120,15 @@ struct CapturedStreamTests {
     }
 
     @Test func earlierEventsAreReportedAfterScheduling() async throws {
-        let ground = try await CapturedConnectionGround { PeerThread.send([7, 8], to: $0) }
-        let box = GroundBox(ground)
+        let fixture = try await CapturedConnectionFixture { PeerThread.send([7, 8], to: $0) }
+        let box = FixtureBox(fixture)
         let bytes = await Self.onThread {
-            let diary = StreamDiary()
-            box.ground.input.delegate = diary
-            box.ground.input.open()
-            box.ground.input.schedule(in: .current, forMode: .default)
-            _ = StreamDiary.run { diary.events.last == .endEncountered }
-            return diary.bytes
+            let recorder = StreamRecorder()
+            box.fixture.input.delegate = recorder
+            box.fixture.input.open()
+            box.fixture.input.schedule(in: .current, forMode: .default)
+            _ = StreamRecorder.run { recorder.events.last == .endEncountered }
+            return recorder.bytes
         }
         #expect(bytes == [7, 8])
     }
@@ -149,7 +151,7 @@ private struct StreamBox: @unchecked Sendable {
     init(_ stream: InputStream) { self.stream = stream }
 }
 
-private struct GroundBox: @unchecked Sendable {
-    let ground: CapturedConnectionGround
-    init(_ ground: CapturedConnectionGround) { self.ground = ground }
+private struct FixtureBox: @unchecked Sendable {
+    let fixture: CapturedConnectionFixture
+    init(_ fixture: CapturedConnectionFixture) { self.fixture = fixture }
 }

@@ -1,7 +1,7 @@
 import SessionTasks
 
 /// The results of a stream task's operations, in the order of their completion.
-final class TaskDiary {
+final class TaskRecorder {
     private(set) var lines: [String] = []
     /// All bytes that reads gave, in order.
     private(set) var bytes: [UInt8] = []

@@ -5,11 +5,11 @@ import StreamTransport
 import TestSupport
 import Testing
 
-/// One loop with tasks on it and a program of scripted peers, on either ground.
-final class TaskMeeting {
+/// One loop with tasks on it and a program of scripted peers, on either testbed.
+final class TaskHarness {
     typealias Kind = TransportTestbed.Kind
 
-    let ground: TransportTestbed
+    let testbed: TransportTestbed
     let loop: Loop
     let host: ScriptedHost
     let acceptor = Acceptor()
@@ -19,24 +19,24 @@ final class TaskMeeting {
     let peers: ScriptedListener
 
     init(_ kind: Kind, seed: UInt64 = 1, faults: FaultPlan = .calm) throws {
-        self.ground = TransportTestbed(kind, seed: seed, faults: faults)
-        self.loop = try self.ground.makeLoop()
-        self.host = try self.ground.makeHost()
+        self.testbed = TransportTestbed(kind, seed: seed, faults: faults)
+        self.loop = try self.testbed.makeLoop()
+        self.host = try self.testbed.makeHost()
         let anywhere = SocketAddress.ipv4(address: 0x7f00_0001, port: 0)
         self.listener = try SocketListener(anywhere, on: self.loop, owner: self.acceptor)
         self.peers = try self.host.listen(at: anywhere)
     }
 
     func run(atMost limit: Duration = .seconds(10), until condition: () -> Bool) -> Bool {
-        self.ground.run(until: condition, atMost: limit)
+        self.testbed.run(until: condition, atMost: limit)
     }
 
     func perform(_ body: @escaping () -> Void) {
-        self.ground.perform(on: self.loop, body)
+        self.testbed.perform(on: self.loop, body)
     }
 
     func settle() {
-        self.ground.settle()
+        self.testbed.settle()
     }
 
     /// The task of an accepted connection, and its peer.
@@ -94,9 +94,9 @@ final class TaskMeeting {
         self.perform { self.listener.close() }
         self.host.close()
         self.settle()
-        if let network = self.ground.network { _ = network.run(for: .seconds(20)) }
-        #expect(self.loop.watchedCount == 0, "\(self.ground.report)", sourceLocation: sourceLocation)
-        #expect(self.ground.close() == [], sourceLocation: sourceLocation)
+        if let network = self.testbed.network { _ = network.run(for: .seconds(20)) }
+        #expect(self.loop.watchedCount == 0, "\(self.testbed.report)", sourceLocation: sourceLocation)
+        #expect(self.testbed.close() == [], sourceLocation: sourceLocation)
     }
 }
 
@@ -106,13 +106,13 @@ enum TaskRole: CaseIterable {
     case accepted
 }
 
-/// One ground and one role.
-struct TaskPlace: Hashable, CustomTestStringConvertible {
+/// One testbed and one role.
+struct TaskVariant: Hashable, CustomTestStringConvertible {
     let kind: TransportTestbed.Kind
     let role: TaskRole
 
     static let all = TransportTestbed.Kind.allCases.flatMap { kind in
-        TaskRole.allCases.map { TaskPlace(kind: kind, role: $0) }
+        TaskRole.allCases.map { TaskVariant(kind: kind, role: $0) }
     }
 
     var testDescription: String { "\(self.role) on \(self.kind)" }

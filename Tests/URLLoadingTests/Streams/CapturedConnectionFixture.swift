@@ -5,7 +5,7 @@ import TestSupport
 import URLLoading
 
 /// A connected task with captured streams.
-final class CapturedConnectionGround {
+final class CapturedConnectionFixture {
     let peer: PeerThread
     private var pair: CapturedStreamPair?
     private let group: LoopGroup

@@ -3,9 +3,9 @@ import StreamTransport
 import TestSupport
 import Testing
 
-/// A loop that listens and a program of scripted peers that connect to it, on either ground.
-final class LoopMeeting {
-    let ground: TransportTestbed
+/// A loop that listens and a program of scripted peers that connect to it, on either testbed.
+final class LoopHarness {
+    let testbed: TransportTestbed
     let loop: Loop
     let host: ScriptedHost
     let collector = ConnectionCollector()
@@ -15,9 +15,9 @@ final class LoopMeeting {
         _ kind: TransportTestbed.Kind, at address: SocketAddress = .ipv4(address: 0x7f00_0001, port: 0),
         options: ListenOptions = ListenOptions(), seed: UInt64 = 1, faults: FaultPlan = .calm
     ) throws {
-        self.ground = TransportTestbed(kind, seed: seed, faults: faults)
-        self.loop = try self.ground.makeLoop()
-        self.host = try self.ground.makeHost()
+        self.testbed = TransportTestbed(kind, seed: seed, faults: faults)
+        self.loop = try self.testbed.makeLoop()
+        self.host = try self.testbed.makeHost()
         self.listener = try SocketListener(address, options: options, on: self.loop, owner: self.collector)
     }
 
@@ -36,29 +36,29 @@ final class LoopMeeting {
     var flood: [UInt8] {
         let pattern = (0..<65_521).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         var bytes: [UInt8] = []
-        while bytes.count < (self.ground.kind == .sockets ? 16_000_000 : 1_000_000) { bytes += pattern }
+        while bytes.count < (self.testbed.kind == .sockets ? 16_000_000 : 1_000_000) { bytes += pattern }
         return bytes
     }
 
     func run(atMost limit: Duration = .seconds(10), until condition: () -> Bool) -> Bool {
-        self.ground.run(until: condition, atMost: limit)
+        self.testbed.run(until: condition, atMost: limit)
     }
 
     func perform(_ body: @escaping () -> Void) {
-        self.ground.perform(on: self.loop, body)
+        self.testbed.perform(on: self.loop, body)
     }
 
     /// Closes what listens, and expects that nothing was done wrong and nothing is left open.
     func finish(sourceLocation: SourceLocation = #_sourceLocation) {
         self.perform { self.listener.close() }
-        self.ground.settle()
+        self.testbed.settle()
         self.host.close()
-        self.ground.settle()
+        self.testbed.settle()
         #expect(self.loop.watchedCount == 0, sourceLocation: sourceLocation)
         if let system = self.loop.system as? SimulatedSystem {
             #expect(system.process.openDescriptors == 0, sourceLocation: sourceLocation)
         }
-        #expect(self.ground.close() == [], sourceLocation: sourceLocation)
+        #expect(self.testbed.close() == [], sourceLocation: sourceLocation)
     }
 }
 

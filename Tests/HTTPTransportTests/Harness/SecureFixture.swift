@@ -46,12 +46,12 @@ enum SecureFixture {
 }
 
 extension RawServer {
-    func secureOrder(_ context: TLSContext, method: String = "GET") -> ExchangeRequest {
-        var order = self.order(method)
-        order.origin.scheme = .https
+    func secureRequest(_ context: TLSContext, method: String = "GET") -> ExchangeRequest {
+        var request = self.request(method)
+        request.origin.scheme = .https
         var secure = SecureSetup(context: context)
         secure.serverName = "server.test"
-        order.secure = secure
-        return order
+        request.secure = secure
+        return request
     }
 }

@@ -5,7 +5,7 @@ import TLSEngine
 import WireText
 
 /// A consumer that records its calls, and pulls as configured.
-final class Diary: ExchangeConsumer {
+final class ExchangeRecorder: ExchangeConsumer {
     struct Entry: Sendable {
         var connections: [ConnectionMetadata] = []
         var informational: [Int] = []
@@ -115,7 +115,7 @@ final class Diary: ExchangeConsumer {
     }
 }
 
-extension Diary.Entry {
+extension ExchangeRecorder.Entry {
     var failure: ExchangeFailure? {
         if case .failed(let failure) = self.end { failure } else { nil }
     }
@@ -127,17 +127,19 @@ extension Diary.Entry {
 
 extension ConnectionPool {
     /// Makes the exchange and waits for its end.
-    func perform(_ order: ExchangeRequest, pull: Int = .max, _ diary: Diary = Diary()) async -> Diary.Entry {
-        let exchange = self.exchange(order, consumer: diary)
-        diary.pull(pull, exchange)
+    func perform(_ request: ExchangeRequest, pull: Int = .max, _ recorder: ExchangeRecorder = ExchangeRecorder()) async
+        -> ExchangeRecorder.Entry
+    {
+        let exchange = self.exchange(request, consumer: recorder)
+        recorder.pull(pull, exchange)
         exchange.start()
-        return await diary.whole()
+        return await recorder.whole()
     }
 
     /// Waits until the pool's loop has done all earlier calls.
     func settle() async {
-        let diary = Diary()
-        self.exchange(ExchangeRequest(ServerEndpoint(.http, host: "a.test")), consumer: diary).cancel()
-        _ = await diary.whole()
+        let recorder = ExchangeRecorder()
+        self.exchange(ExchangeRequest(ServerEndpoint(.http, host: "a.test")), consumer: recorder).cancel()
+        _ = await recorder.whole()
     }
 }

@@ -5,21 +5,21 @@ import GatewayCore
 import Testing
 
 @Suite("Requests to open tunnels")
-struct TunnelOrderTests {
-    private func order(_ more: String) throws -> ClientTunnelRequest {
+struct TunnelRequestTests {
+    private func request(_ more: String) throws -> ClientTunnelRequest {
         let body = #"{"downstream":{"url":"tcp://127.0.0.1:1"},"upstream":{"url":"ws://127.0.0.1:2/x"}\#(more)}"#
         return try TunnelRequestParser(JSONBody.decode(TunnelRequest.self, from: Array(body.utf8))).parse()
     }
 
     @Test func bothSidesAreRead() throws {
-        let order = try self.order("")
-        #expect(order[.downstream].url.description == "tcp://127.0.0.1:1")
-        #expect(order[.upstream].url.description == "ws://127.0.0.1:2/x")
-        #expect(order.settings == TunnelSettings())
+        let request = try self.request("")
+        #expect(request[.downstream].url.description == "tcp://127.0.0.1:1")
+        #expect(request[.upstream].url.description == "ws://127.0.0.1:2/x")
+        #expect(request.settings == TunnelSettings())
     }
 
     @Test func settingsAreRead() throws {
-        let settings = try self.order(
+        let settings = try self.request(
             #","framing":"length-prefixed","halfClose":"hold","idleTimeoutMs":0,"maximumAgeMs":60000"#
         ).settings
         #expect(settings.framing == .lengthPrefixed)
@@ -36,7 +36,7 @@ struct TunnelOrderTests {
         (#","url":"tcp://127.0.0.1:1""#, "/url"),
     ])
     func invalidTunnelRequestHasItsPointer(_ more: String, _ pointer: String) {
-        let problem = #expect(throws: ControlProblem.self) { try self.order(more) }
+        let problem = #expect(throws: ControlProblem.self) { try self.request(more) }
         #expect(problem?.status == 422)
         #expect(problem?.errors.first?.pointer == pointer)
     }

@@ -117,7 +117,7 @@ final class RawServer: Sendable {
     func bytes(_ index: Int) -> [UInt8] { self.log.all[index] }
     var connections: Int { self.log.all.count }
 
-    func order(_ method: String = "GET", _ fields: [(String, String)] = []) -> ExchangeRequest {
+    func request(_ method: String = "GET", _ fields: [(String, String)] = []) -> ExchangeRequest {
         let head = RequestHead(method: method, target: "/", fields: FieldLines(fields.map { FieldLine($0.0, $0.1) }))
         return ExchangeRequest(ServerEndpoint(.http, host: "127.0.0.1", port: self.port), head: head)
     }

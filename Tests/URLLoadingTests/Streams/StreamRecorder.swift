@@ -1,7 +1,7 @@
 import Foundation
 
 /// Records a stream's events, and reads its available bytes.
-final class StreamDiary: StreamDelegate {
+final class StreamRecorder: StreamDelegate {
     private(set) var events: [Stream.Event] = []
     private(set) var bytes: [UInt8] = []
     /// Bytes to write when the stream has space.

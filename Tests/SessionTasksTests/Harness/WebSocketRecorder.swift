@@ -1,7 +1,7 @@
 import SessionTasks
 
 /// The results of a WebSocket task's operations, in the order of their completion.
-final class WebSocketDiary {
+final class WebSocketRecorder {
     private(set) var lines: [String] = []
     private(set) var messages: [WebSocketTask.Message] = []
     private(set) var end: WebSocketEnd?

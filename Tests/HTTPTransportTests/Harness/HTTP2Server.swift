@@ -33,22 +33,22 @@ final class HTTP2Server: Sendable {
     /// The number of accepted connections.
     var connections: Int { self.door.connections.load(ordering: .relaxed) }
 
-    func order(_ method: String = "GET", target: String = "/", _ fields: [(String, String)] = []) -> ExchangeRequest {
+    func request(_ method: String = "GET", target: String = "/", _ fields: [(String, String)] = []) -> ExchangeRequest {
         let head = RequestHead(
             method: method, target: target, fields: FieldLines(fields.map { FieldLine($0.0, $0.1) }))
-        var order = ExchangeRequest(ServerEndpoint(.http, host: "127.0.0.1", port: self.port), head: head)
-        order.assumesHTTP2 = true
-        return order
+        var request = ExchangeRequest(ServerEndpoint(.http, host: "127.0.0.1", port: self.port), head: head)
+        request.assumesHTTP2 = true
+        return request
     }
 
-    func secureOrder(_ context: TLSContext, target: String = "/") -> ExchangeRequest {
-        var order = self.order(target: target)
-        order.origin.scheme = .https
-        order.assumesHTTP2 = false
+    func secureRequest(_ context: TLSContext, target: String = "/") -> ExchangeRequest {
+        var request = self.request(target: target)
+        request.origin.scheme = .https
+        request.assumesHTTP2 = false
         var secure = SecureSetup(context: context)
         secure.serverName = "server.test"
-        order.secure = secure
-        return order
+        request.secure = secure
+        return request
     }
 
     private final class Acceptor: SocketListenerOwner, @unchecked Sendable {

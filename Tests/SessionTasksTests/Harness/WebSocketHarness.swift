@@ -8,8 +8,8 @@ import Testing
 import WebSocketProtocol
 
 /// WebSocket tasks of both roles on one loop, and raw peers that can send bytes which no task would send.
-final class WebSocketMeeting {
-    let meeting: TaskMeeting
+final class WebSocketHarness {
+    let base: TaskHarness
     /// Tasks that were accepted, in order.
     private(set) var accepted: [WebSocketTask] = []
     /// What accepted tasks are made with.
@@ -18,8 +18,8 @@ final class WebSocketMeeting {
     private var handshakes: [AcceptedHandshake] = []
 
     init(_ kind: TransportTestbed.Kind, seed: UInt64 = 1, faults: FaultPlan = .calm) throws {
-        self.meeting = try TaskMeeting(kind, seed: seed, faults: faults)
-        self.meeting.acceptor.onAccepted = { [unowned self] connection in
+        self.base = try TaskHarness(kind, seed: seed, faults: faults)
+        self.base.acceptor.onAccepted = { [unowned self] connection in
             let handshake = AcceptedHandshake { [unowned self] request in
                 let acceptance = request.acceptance(subprotocols: ["chat"], deflate: self.deflate)
                 let policy = self.deflate ?? DeflatePolicy()
@@ -35,22 +35,22 @@ final class WebSocketMeeting {
     }
 
     func run(atMost limit: Duration = .seconds(10), until condition: () -> Bool) -> Bool {
-        self.meeting.run(atMost: limit, until: condition)
+        self.base.run(atMost: limit, until: condition)
     }
 
     func perform(_ body: @escaping () -> Void) {
-        self.meeting.perform(body)
+        self.base.perform(body)
     }
 
     /// A task that will open towards the accepting side when resumed.
     func client(
         to address: SocketAddress? = nil, options: WebSocketOptions = WebSocketOptions(), deflate: DeflatePolicy? = nil
     ) -> WebSocketTask {
-        let target = OpeningTarget(.address(address ?? self.meeting.listener.address))
+        let target = OpeningTarget(.address(address ?? self.base.listener.address))
         let handshake = ClientHandshake(
             authority: "server.test", target: "/", subprotocols: ["chat"], offers: deflate?.offers ?? [])
         return WebSocketTask(
-            opening: ClientOpening(target: target, handshake: handshake, deflate: deflate), on: self.meeting.loop,
+            opening: ClientOpening(target: target, handshake: handshake, deflate: deflate), on: self.base.loop,
             options: options)
     }
 
@@ -73,21 +73,21 @@ final class WebSocketMeeting {
         case .accepted:
             self.options = options
             let before = self.accepted.count
-            let peer = try self.meeting.host.connect(to: self.meeting.listener.address)
+            let peer = try self.base.host.connect(to: self.base.listener.address)
             peer.send(RawWebSocketPeer.request)
             #expect(self.run { self.accepted.count > before && peer.received.suffix(4) == Array("\r\n\r\n".utf8)[...] })
             _ = peer.takeReceived()
             return (try #require(self.accepted.last), RawWebSocketPeer(peer, isClient: true))
         case .opened:
-            let before = self.meeting.peers.accepted.count
-            let task = self.client(to: self.meeting.peers.address, options: options)
+            let before = self.base.peers.accepted.count
+            let task = self.client(to: self.base.peers.address, options: options)
             self.perform { task.resumeOnLoop() }
             #expect(
                 self.run {
-                    self.meeting.peers.accepted.count > before
-                        && self.meeting.peers.accepted.last?.received.suffix(4) == Array("\r\n\r\n".utf8)[...]
+                    self.base.peers.accepted.count > before
+                        && self.base.peers.accepted.last?.received.suffix(4) == Array("\r\n\r\n".utf8)[...]
                 })
-            let peer = try #require(self.meeting.peers.accepted.last)
+            let peer = try #require(self.base.peers.accepted.last)
             peer.send(RawWebSocketPeer.response(to: peer.takeReceived(), accept: AcceptKey.value))
             #expect(self.run { task.record.openedAt != nil })
             return (task, RawWebSocketPeer(peer, isClient: false))
@@ -95,7 +95,7 @@ final class WebSocketMeeting {
     }
 
     func finish(sourceLocation: SourceLocation = #_sourceLocation) {
-        self.meeting.finish(sourceLocation: sourceLocation)
+        self.base.finish(sourceLocation: sourceLocation)
     }
 }
 
