@@ -69,6 +69,13 @@ def shared_redis(tmp_path_factory):
         yield one
 
 
+@pytest.fixture
+def redis(tmp_path):
+    """A server of the test."""
+    with Redis(tmp_path) as one:
+        yield one
+
+
 PREFIXES = itertools.count(1)
 
 

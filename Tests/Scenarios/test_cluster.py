@@ -12,14 +12,11 @@ import pytest
 import websockets
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from support import deadlines
+from support.cluster import configuration
 from support.redis import Redis
 
-CONFIGURATION = """
+CONFIGURATION = configuration("""
 loops: 2
-cluster: {redis: "REDIS", node: NAME, presence-time: 3s, when-away: WHENAWAY}
-control: {address: "http://127.0.0.1:0"}
-listeners:
-  - {name: web, listen: "ws://127.0.0.1:0"}
 routes:
   - {name: programs, path: /connection/websocket, target: rooms}
   - {name: chat, path: "/chat/{room}", target: chat}
@@ -34,7 +31,7 @@ rooms:
     - {name: kept, pattern: "kept:*", publish: everyone, history-size: 1000, history-time: 1h, recovery: stream, presence: true, join-leave: true}
     - {name: members, pattern: "members:*", history-size: 10, recovery: stream, presence: true}
     - {name: open, pattern: "*", publish: everyone}
-"""
+""", cluster="presence-time: 3s, when-away: WHENAWAY")
 DEADLINE = deadlines.seconds(60)
 
 

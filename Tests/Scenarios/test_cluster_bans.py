@@ -2,31 +2,20 @@
 
 import pytest
 
-from support.cluster import start_nodes
+from support.cluster import configuration, start_nodes
 from support.control import Control
 from support.deadlines import eventually
-from support.redis import Redis
 from support.room_member import PATH, RoomMember
 from support.websocket import connect
 
-CONFIGURATION = """
-cluster: {redis: "REDIS", node: NAME}
-control: {address: "http://127.0.0.1:0"}
-listeners:
-  - {name: web, listen: "ws://127.0.0.1:0"}
+CONFIGURATION = configuration("""
 routes:
   - {name: programs, path: /connection/websocket, target: rooms}
 rooms:
   user-header: X-User
   policies:
     - {name: all, pattern: "*", publish: everyone}
-"""
-
-
-@pytest.fixture
-def redis(tmp_path):
-    with Redis(tmp_path) as one:
-        yield one
+""")
 
 
 @pytest.fixture

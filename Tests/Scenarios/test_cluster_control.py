@@ -8,25 +8,21 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from support.client import Client
-from support.cluster import start_nodes
+from support.cluster import configuration, start_nodes
 from support.control import Control
 from support.deadlines import eventually, seconds
 from support.events import Events
 from support.room_member import PATH, RoomMember
 from support.websocket import connect
 
-CONFIGURATION = """
-cluster: {redis: "REDIS", prefix: PREFIX, node: NAME}
-control: {address: "http://127.0.0.1:0"}
-listeners:
-  - {name: web, listen: "ws://127.0.0.1:0"}
+CONFIGURATION = configuration("""
 routes:
   - {name: programs, path: /connection/websocket, target: rooms}
 rooms:
   user-header: X-User
   policies:
     - {name: kept, pattern: "kept:*", history-size: 10, recovery: stream, presence: true}
-"""
+""", cluster="prefix: PREFIX")
 LISTS = {"/v1/connections": "id", "/v1/connections?sort=-id": "id", "/v1/rooms": "name", "/v1/users": "id"}
 
 

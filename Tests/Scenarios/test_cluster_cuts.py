@@ -3,17 +3,13 @@ import asyncio
 import json
 
 import pytest
+from support.cluster import configuration
 from support.deadlines import sized
-from support.redis import Redis
 from support.redis_proxy import RedisProxy
 from test_cluster import DEADLINE, Client, eventually, published
 
-CONFIGURATION = """
+CONFIGURATION = configuration("""
 loops: 1
-cluster: {redis: "REDIS", node: NAME}
-control: {address: none}
-listeners:
-  - {name: web, listen: "ws://127.0.0.1:0"}
 routes:
   - {name: programs, path: /connection/websocket, target: rooms}
 rooms:
@@ -22,13 +18,7 @@ rooms:
   ping-interval: 1h
   policies:
     - {name: kept, pattern: "kept:*", publish: everyone, history-size: 1000, history-time: 1h, recovery: stream, presence: true, join-leave: true}
-"""
-
-
-@pytest.fixture
-def redis(tmp_path):
-    with Redis(tmp_path) as one:
-        yield one
+""", control="{address: none}")
 
 
 @pytest.fixture

@@ -2,28 +2,22 @@
 import asyncio
 
 import pytest
-from support.cluster import start_nodes
-from support.redis import Redis
+from support.cluster import configuration, start_nodes
 from test_cluster import Client, rest
 
-CONFIGURATION = """
-cluster: {redis: "REDIS", node: NAME}
-control: {address: "http://127.0.0.1:0"}
-listeners:
-  - {name: web, listen: "ws://127.0.0.1:0"}
+CONFIGURATION = configuration("""
 routes:
   - {name: programs, path: /connection/websocket, target: rooms}
 rooms:
   policies:
     - {name: kept, pattern: "*", publish: everyone, read: everyone, history-size: 1000, history-bytes: 128MiB, max-message-size: 1MiB, recovery: stream}
-"""
+""")
 COUNT, SIZE = 40, 900_000
 
 
 @pytest.fixture
-def nodes(sluice, tmp_path):
-    with Redis(tmp_path) as redis:
-        yield start_nodes(sluice, tmp_path, CONFIGURATION, redis, "ab")
+def nodes(sluice, tmp_path, redis):
+    return start_nodes(sluice, tmp_path, CONFIGURATION, redis, "ab")
 
 
 async def entered(client, room, **more):
@@ -62,23 +56,22 @@ def test_history_of_more_than_32_mib_is_loaded_and_read(nodes):
         assert not [line for line in node.log.all() if "redis lost" in line]
 
 
-def test_offsets_that_redis_has_forgotten_are_not_given_again_where_a_node_knows_them(sluice, tmp_path):
+def test_offsets_that_redis_has_forgotten_are_not_given_again_where_a_node_knows_them(sluice, tmp_path, redis):
     """As after a crash of its machine, with an append-only file that lacks the end."""
     meta, stream = "sluice:room:{x}:meta", "sluice:room:{x}:stream"
-    with Redis(tmp_path) as redis:
-        [node] = start_nodes(sluice, tmp_path, CONFIGURATION, redis, "a")
+    [node] = start_nodes(sluice, tmp_path, CONFIGURATION, redis, "a")
 
-        async def run():
-            async with Client(node) as ann:
-                before = await entered(ann, "x")
-                for number in range(1, 4):
-                    assert "publish" in await ann.publish("x", number)
-                    assert (await ann.push("pub"))["offset"] == number
-                redis.command("HSET", meta, "o", "1")
-                redis.command("DEL", stream)
-                assert "publish" in await ann.publish("x", 4)
-                assert (await ann.push("unsubscribe"))["code"] == 2500
-                after = await entered(ann, "x", recover=True, epoch=before["epoch"], offset=3)
-                assert not after.get("recovered") and after["offset"] == 2 and after["epoch"] != before["epoch"]
+    async def run():
+        async with Client(node) as ann:
+            before = await entered(ann, "x")
+            for number in range(1, 4):
+                assert "publish" in await ann.publish("x", number)
+                assert (await ann.push("pub"))["offset"] == number
+            redis.command("HSET", meta, "o", "1")
+            redis.command("DEL", stream)
+            assert "publish" in await ann.publish("x", 4)
+            assert (await ann.push("unsubscribe"))["code"] == 2500
+            after = await entered(ann, "x", recover=True, epoch=before["epoch"], offset=3)
+            assert not after.get("recovered") and after["offset"] == 2 and after["epoch"] != before["epoch"]
 
-        asyncio.run(run())
+    asyncio.run(run())

@@ -4,15 +4,10 @@ import json
 import urllib.request
 
 import pytest
-from support.cluster import start_nodes
-from support.redis import Redis
+from support.cluster import configuration, start_nodes
 from test_cluster import DEADLINE, Client, request, rest
 
-CONFIGURATION = """
-cluster: {redis: "REDIS", node: NAME}
-control: {address: "http://127.0.0.1:0"}
-listeners:
-  - {name: web, listen: "ws://127.0.0.1:0"}
+CONFIGURATION = configuration("""
 routes:
   - {name: programs, path: /connection/websocket, target: rooms}
   - {name: events, path: /events, target: room-events}
@@ -20,13 +15,7 @@ rooms:
   policies:
     - {name: kept, pattern: "kept:*", publish: everyone, history-size: 1000, history-time: 1h, recovery: stream}
     - {name: open, pattern: "*", publish: everyone}
-"""
-
-
-@pytest.fixture
-def redis(tmp_path):
-    with Redis(tmp_path) as one:
-        yield one
+""")
 
 
 @pytest.fixture

@@ -5,30 +5,19 @@ import signal
 
 import pytest
 
-from support.cluster import start_nodes
+from support.cluster import configuration, start_nodes
 from support.deadlines import seconds
-from support.redis import Redis
 
 PATH = "/connection/uni_sse"
-CONFIGURATION = """
+CONFIGURATION = configuration("""
 loops: 2
-cluster: {redis: "REDIS", node: NAME}
-control: {address: "http://127.0.0.1:0"}
 log-level: debug
-listeners:
-  - {name: web, listen: "ws://127.0.0.1:0"}
 routes:
   - {name: events, path: /connection/uni_sse, target: room-events}
 rooms:
   policies:
     - {name: all, pattern: "*", publish: everyone, history-size: 100, recovery: stream}
-"""
-
-
-@pytest.fixture
-def redis(tmp_path):
-    with Redis(tmp_path) as one:
-        yield one
+""")
 
 
 @pytest.fixture

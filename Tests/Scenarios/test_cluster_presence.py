@@ -2,15 +2,10 @@
 import asyncio
 
 import pytest
-from support.cluster import start_nodes
-from support.redis import Redis
+from support.cluster import configuration, start_nodes
 from test_cluster import Client
 
-CONFIGURATION = """
-cluster: {redis: "REDIS", node: NAME}
-control: {address: "http://127.0.0.1:0"}
-listeners:
-  - {name: web, listen: "ws://127.0.0.1:0"}
+CONFIGURATION = configuration("""
 routes:
   - {name: programs, path: /connection/websocket, target: rooms}
 rooms:
@@ -18,14 +13,8 @@ rooms:
   max-connections-per-user: 2
   policies:
     - {name: all, pattern: "*", presence: true}
-"""
+""")
 LISTED, EXPIRIES = "sluice:room:{a}:presence", "sluice:room:{a}:expiry"
-
-
-@pytest.fixture
-def redis(tmp_path):
-    with Redis(tmp_path) as one:
-        yield one
 
 
 @pytest.fixture

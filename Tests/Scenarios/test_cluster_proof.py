@@ -8,23 +8,20 @@ import random
 import resource
 
 import pytest
+from support.cluster import configuration
 from support.cluster_load import Load
 from support.deadlines import sized
 from support.redis import Redis
 
-CONFIGURATION = """
+CONFIGURATION = configuration("""
 loops: 2
-cluster: {redis: "REDIS", node: NAME}
-control: {address: none}
-listeners:
-  - {name: web, listen: "ws://127.0.0.1:0"}
 routes:
   - {name: programs, path: /connection/websocket, target: rooms}
 rooms:
   max-recovery: 100000
   policies:
     - {name: kept, pattern: "kept:*", publish: everyone, history-size: 100000, history-time: 1h, recovery: stream}
-"""
+""", control="{address: none}")
 
 
 CLIENTS, SECONDS = map(int, os.environ.get("SLUICE_CLUSTER_PROOF", sized("150x12", "3000x3600")).split("x"))
@@ -64,11 +61,10 @@ def judge(load, acknowledged):
 
 
 @pytest.mark.timeout(SECONDS + 600)
-def test_nothing_is_lost_doubled_or_out_of_order_while_nodes_are_killed_at_random(load, tmp_path):
-    with Redis(tmp_path) as redis:
-        one = load(redis, CLIENTS, rate=100)
-        asyncio.run(one.run(SECONDS, between=(1, 4), is_enough=lambda: is_enough(one, 100)))
-        judge(one, acknowledged=100)
+def test_nothing_is_lost_doubled_or_out_of_order_while_nodes_are_killed_at_random(load, redis):
+    one = load(redis, CLIENTS, rate=100)
+    asyncio.run(one.run(SECONDS, between=(1, 4), is_enough=lambda: is_enough(one, 100)))
+    judge(one, acknowledged=100)
 
 
 async def disturb(redis):

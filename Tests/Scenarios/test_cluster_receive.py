@@ -3,25 +3,19 @@ import contextlib
 
 import pytest
 
-from support.cluster import start_nodes
+from support.cluster import configuration, start_nodes
 from support.control import Control
-from support.redis import Redis
 
-CONFIGURATION = """
-cluster: {redis: "REDIS", node: NAME}
-control: {address: "http://127.0.0.1:0", targets: [127.0.0.1]}
-listeners:
-  - {name: web, listen: "ws://127.0.0.1:0"}
+CONFIGURATION = configuration("""
 routes:
   - {name: echo, path: /echo, target: echo}
-"""
+""", control='{address: "http://127.0.0.1:0", targets: [127.0.0.1]}')
 
 
 @pytest.fixture
-def nodes(sluice, tmp_path):
+def nodes(sluice, tmp_path, redis):
     """Two gateways of one cluster."""
-    with Redis(tmp_path) as redis:
-        yield start_nodes(sluice, tmp_path, CONFIGURATION, redis, "ab")
+    return start_nodes(sluice, tmp_path, CONFIGURATION, redis, "ab")
 
 
 def test_messages_are_received_on_another_node_and_none_is_lost(nodes):

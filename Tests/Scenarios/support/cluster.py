@@ -1,6 +1,20 @@
 """Gateways that are nodes of one cluster."""
 
 
+def configuration(more, cluster="", control='{address: "http://127.0.0.1:0"}'):
+    """Configuration of a node with a listener and these further keys.
+
+    REDIS and NAME in it are to be filled in. `cluster` has more members of that mapping.
+    """
+    return f"""
+cluster: {{redis: "REDIS", node: NAME{', ' if cluster else ''}{cluster}}}
+control: {control}
+listeners:
+  - {{name: web, listen: "ws://127.0.0.1:0"}}
+{more.strip()}
+"""
+
+
 def start_nodes(sluice, folder, configuration, redis, names):
     """Starts a gateway for each name, whose configuration has REDIS and NAME filled in, and waits until it has joined."""
     def start(name):
