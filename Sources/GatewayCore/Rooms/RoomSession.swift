@@ -16,24 +16,24 @@ final class RoomSession {
     /// The way of pushes: the client gets none before the reply to `connect`.
     private enum PushOutput {
         case held([Push], bytes: Int)
-        case open
+        case released
 
-        var isOpen: Bool { if case .open = self { true } else { false } }
+        var isReleased: Bool { if case .released = self { true } else { false } }
         var heldBytes: Int { if case .held(_, let bytes) = self { bytes } else { 0 } }
 
         /// - Returns: whether the push is kept for later.
         mutating func hold(_ push: Push) -> Bool {
             guard case .held(var pushes, let bytes) = self else { return false }
-            self = .open
+            self = .released
             pushes.append(push)
             self = .held(pushes, bytes: bytes + push.message.payload.count + RoomMessage.overhead)
             return true
         }
 
-        /// - Returns: those that were held; `nil` if it is open already.
-        mutating func open() -> [Push]? {
+        /// - Returns: those that were held; `nil` if they are released already.
+        mutating func release() -> [Push]? {
             guard case .held(let pushes, _) = self else { return nil }
-            self = .open
+            self = .released
             return pushes
         }
     }
@@ -397,7 +397,7 @@ final class RoomSession {
             self.output = []
             self.connection?.send(replies)
         }
-        if self.client.isConnected, let held = self.pushes.open() { self.sendHeld(held) }
+        if self.client.isConnected, let held = self.pushes.release() { self.sendHeld(held) }
     }
 
     private func sendHeld(_ pushes: [Push]) {
@@ -517,7 +517,8 @@ extension RoomSession: RoomSubscriber {
     }
 
     var batchOutput: BatchOutput? {
-        guard self.pushes.isOpen, case .commands(let encoding) = self.encoding, let task = self.connection?.webSocket
+        guard self.pushes.isReleased, case .commands(let encoding) = self.encoding,
+            let task = self.connection?.webSocket
         else { return nil }
         return BatchOutput(task: task, encoding: encoding)
     }

@@ -1,6 +1,7 @@
 import GatewayConfiguration
 import GatewayCore
 import Rooms
+import TestSupport
 import Testing
 
 /// What rooms do when Redis goes back to an older state, and when nodes miss what happens.
