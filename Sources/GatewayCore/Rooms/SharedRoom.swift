@@ -1,4 +1,3 @@
-import DequeModule
 import Rooms
 import Synchronization
 
@@ -10,12 +9,6 @@ package final class SharedRoom: Sendable {
     package let name: String
     /// The client that used it first; `nil` for the server itself.
     let maker: RoomClientKey?
-
-    private struct Cursor {
-        var members = 0
-        /// Number of the next message to take.
-        var next: UInt64
-    }
 
     /// Source of the room's messages.
     private enum Source: Equatable {
@@ -37,11 +30,7 @@ package final class SharedRoom: Sendable {
         /// Removals from the room's history in the cluster that the copy contains.
         var removals: UInt64 = 0
         var presence = Presence()
-        var log: Deque<RoomMessage> = []
-        /// Number of the first message in `log`.
-        var first: UInt64 = 1
-        /// Loops with members.
-        var cursors: [Int: Cursor] = [:]
+        var log = MessageLog()
         var idempotent = IdempotentPublications()
         /// When a member entered or left, or something was published, last.
         var lastUse: Duration = .zero
@@ -49,9 +38,6 @@ package final class SharedRoom: Sendable {
         var deltaMembers = 0
         /// The newest publication and its sequence number; without such members `nil`.
         var newest: (number: UInt64, data: Payload)?
-
-        var end: UInt64 { self.first + UInt64(self.log.count) }
-        var memberCount: Int { self.cursors.values.reduce(0) { $0 + $1.members } }
 
         init(policy: RoomPolicy, source: Source, counted: CountedHistory) {
             self.policy = policy
@@ -132,16 +118,14 @@ package final class SharedRoom: Sendable {
                 state.waiting.insert(loop)
                 return .failure(.notReady)
             }
-            if let most = state.policy.maximumMembers, state.memberCount >= most { return .failure(.full) }
+            if let most = state.policy.maximumMembers, state.log.memberCount >= most { return .failure(.full) }
             state.lastUse = now
             let result = Self.recover(from: position, limit: limit, now, in: &state)
             guard result.isRecovered || !rejectsLoss else { return .failure(.unrecoverablePosition) }
             let deltaBase = usesDeltas ? Self.beginDeltas(after: result.publications.last, in: &state) : nil
             // Before the message that it joined, which the member receives, too.
-            let sequence = state.end - 1
-            var cursor = state.cursors[loop] ?? Cursor(next: state.end)
-            cursor.members += 1
-            state.cursors[loop] = cursor
+            let sequence = state.log.end - 1
+            state.log.addMember(onLoop: loop)
             var loops: [(loop: Int, cost: Int)] = []
             if let info {
                 if state.policy.hasPresence { state.presence.add(info) }
@@ -173,7 +157,7 @@ package final class SharedRoom: Sendable {
     private static func beginDeltas(after last: Publication?, in state: inout State) -> UInt64? {
         state.deltaMembers += 1
         guard let last else { return nil }
-        let newest = state.newest ?? (state.end - 1, last.data)
+        let newest = state.newest ?? (state.log.end - 1, last.data)
         state.newest = newest
         return newest.data == last.data ? newest.number : nil
     }
@@ -202,10 +186,7 @@ package final class SharedRoom: Sendable {
                 state.deltaMembers -= 1
                 if state.deltaMembers == 0 { state.newest = nil }
             }
-            if let cursor = state.cursors[loop] {
-                state.cursors[loop] = cursor.members > 1 ? Cursor(members: cursor.members - 1, next: cursor.next) : nil
-            }
-            Self.trim(&state)
+            state.log.removeMember(onLoop: loop)
             guard let info else { return [] }
             let isListed = state.presence.remove(client: info.client) != nil
             guard state.source == .local, state.policy.sendsJoinLeave, isListed || !state.policy.hasPresence else {
@@ -253,52 +234,26 @@ package final class SharedRoom: Sendable {
         }
     }
 
-    /// Nothing is stored for loops without members.
     private static func append(
         _ content: RoomMessage.Content, plain: RoomMessage.Plain? = nil, origin: RoomMessage.Origin? = nil,
         to state: inout State
     ) -> [(loop: Int, cost: Int)] {
-        guard !state.cursors.isEmpty else { return [] }
+        guard state.log.hasMembers else { return [] }
         var content = content
         var delta: PublicationDelta?
         if state.deltaMembers > 0, case .publication(var publication) = content {
             if publication.data.isEmpty, let plain { publication.data = plain.payload }
             content = .publication(publication)
             delta = state.newest.map { PublicationDelta(base: $0.number, from: $0.data, to: publication.data) }
-            state.newest = (state.end, publication.data)
+            state.newest = (state.log.end, publication.data)
         }
-        let message = RoomMessage(content, plain: plain, origin: origin, sequence: state.end, delta: delta)
-        state.log.append(message)
-        let cost = message.cost
-        return state.cursors.keys.map { ($0, cost) }
+        return state.log.append(
+            RoomMessage(content, plain: plain, origin: origin, sequence: state.log.end, delta: delta))
     }
 
     /// Takes messages for a loop in order, up to a total cost of `limit` bytes, at least one.
     func take(forLoop loop: Int, upTo limit: Int) -> (messages: [RoomMessage], cost: Int, hasMore: Bool) {
-        self.state.withLock { state in
-            guard var cursor = state.cursors[loop] else { return ([], 0, false) }
-            var messages: [RoomMessage] = []
-            var cost = 0
-            while cost < limit || messages.isEmpty, cursor.next < state.end {
-                let message = state.log[Int(cursor.next - state.first)]
-                messages.append(message)
-                cost += message.cost
-                cursor.next += 1
-            }
-            state.cursors[loop] = cursor
-            let hasMore = cursor.next < state.end
-            if !hasMore { Self.trim(&state) }
-            return (messages, cost, hasMore)
-        }
-    }
-
-    /// Removes messages that all loops have taken.
-    private static func trim(_ state: inout State) {
-        let least = state.cursors.values.reduce(state.end) { min($0, $1.next) }
-        let count = Int(least - state.first)
-        guard count > 0 else { return }
-        if count == state.log.count { state.log.removeAll() } else { state.log.removeFirst(count) }
-        state.first = least
+        self.state.withLock { $0.log.take(forLoop: loop, upTo: limit) }
     }
 
     // MARK: Reading
@@ -317,7 +272,7 @@ package final class SharedRoom: Sendable {
         self.state.withLock { state in
             state.counted.history?.expire(now)
             return Counts(
-                members: state.memberCount, clients: state.presence.clientCount, users: state.presence.userCount,
+                members: state.log.memberCount, clients: state.presence.clientCount, users: state.presence.userCount,
                 publications: state.counted.history?.count ?? 0, historyBytes: state.counted.history?.cost ?? 0,
                 position: state.counted.history?.position)
         }
@@ -370,7 +325,7 @@ package final class SharedRoom: Sendable {
     var historyUse: HistoryUse? {
         self.state.withLock { state in
             guard state.counted.bytes > 0 else { return nil }
-            return HistoryUse(hasMembers: !state.cursors.isEmpty, lastUse: state.lastUse)
+            return HistoryUse(hasMembers: state.log.hasMembers, lastUse: state.lastUse)
         }
     }
 
@@ -378,7 +333,7 @@ package final class SharedRoom: Sendable {
     /// stays, and clients that come back do not recover what they missed (`recovered` is false).
     func forgetHistory() {
         self.state.withLock { state in
-            if state.source == .local, state.cursors.isEmpty {
+            if state.source == .local, !state.log.hasMembers {
                 state.counted.end()
             } else {
                 state.counted.history?.removeAll()
@@ -403,7 +358,7 @@ package final class SharedRoom: Sendable {
     /// - Parameter isCrowded: whether an epoch in which nothing was published ends sooner.
     func isDisposable(now: Duration, isCrowded: Bool = false) -> Bool {
         self.state.withLock { state in
-            guard state.cursors.isEmpty, state.idempotent.areExpired(now: now) else { return false }
+            guard !state.log.hasMembers, state.idempotent.areExpired(now: now) else { return false }
             guard let history = state.counted.history else { return true }
             state.counted.history?.expire(now)
             let isNew = history.position.offset == 0
@@ -450,7 +405,7 @@ extension SharedRoom {
     /// - Parameter idleTime: since the last member left.
     func closeIfUnused(now: Duration, idleTime: Duration) -> Bool {
         self.state.withLock { state in
-            guard state.source != .local, state.cursors.isEmpty, state.waiting.isEmpty, now >= state.lastUse + idleTime
+            guard state.source != .local, !state.log.hasMembers, state.waiting.isEmpty, now >= state.lastUse + idleTime
             else { return false }
             state.source = .closed
             state.counted.history = nil
@@ -518,7 +473,7 @@ extension SharedRoom {
             } else {
                 Self.limitExpiry(snapshot, now, in: &state)
             }
-            return (.loaded, cost > 0 ? state.cursors.keys.map { ($0, cost) } : [])
+            return (.loaded, cost > 0 ? state.log.loops(taking: cost) : [])
         }
     }
 
