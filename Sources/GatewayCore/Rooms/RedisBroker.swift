@@ -266,7 +266,9 @@ extension RedisBroker {
         }
         self.store(envelope, isKept: isKept, message.idempotencyKey, in: room) { [weak self] result in
             self?.completed(cost)
-            complete(result.decoded(Self.published))
+            let published = result.decoded(Self.published)
+            if isKept, case .success(let stored) = published { room.noteStored(at: stored.position) }
+            complete(published)
         }
     }
 

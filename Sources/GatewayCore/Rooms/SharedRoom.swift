@@ -38,6 +38,8 @@ package final class SharedRoom: Sendable {
         var deltaMembers = 0
         /// The newest publication and its sequence number; without such members `nil`.
         var newest: (number: UInt64, data: Payload)?
+        /// Newest position that this node got the cluster's word for as the publisher.
+        var stored: StreamPosition?
 
         init(policy: RoomPolicy, source: Source, counted: CountedHistory) {
             self.policy = policy
@@ -114,7 +116,7 @@ package final class SharedRoom: Sendable {
         rejectsLoss: Bool = false, usesDeltas: Bool = false, isPatient: Bool = true, now: Duration
     ) throws(JoinError) -> Membership {
         let joined = self.state.withLock { state -> Result<Membership, JoinError> in
-            guard Self.isReady(state, for: isPatient ? position : nil) else {
+            guard Self.isReady(state, for: position, isPatient: isPatient) else {
                 state.waiting.insert(loop)
                 return .failure(.notReady)
             }
@@ -162,16 +164,19 @@ package final class SharedRoom: Sendable {
         return newest.data == last.data ? newest.number : nil
     }
 
-    private static func isReady(_ state: State, for position: StreamPosition?) -> Bool {
+    private static func isReady(_ state: State, for position: StreamPosition?, isPatient: Bool) -> Bool {
         switch state.source {
         case .local: return true
         case .closed, .opening: return false
         case .open:
             guard state.policy.keepsHistory else { return true }
             guard let own = state.counted.history?.position else { return false }
-            guard let position, position.epoch == own.epoch else { return true }
+            guard isPatient else { return true }
             // The client was on a node that is ahead of this one.
-            return position.offset <= own.offset
+            if let position, position.epoch == own.epoch, position.offset > own.offset { return false }
+            // The answer to a publisher of this node was faster than the message of its publication.
+            guard let stored = state.stored else { return true }
+            return stored.epoch == own.epoch && stored.offset <= own.offset
         }
     }
 
@@ -428,6 +433,15 @@ extension SharedRoom {
         self.state.withLock { $0.source == .open ? $0.counted.history?.position : nil }
     }
 
+    /// The cluster has acknowledged a publication of this node. Who enters from now on finds it in the history.
+    func noteStored(at position: StreamPosition) {
+        self.state.withLock { state in
+            guard state.source == .open, state.policy.keepsHistory, position.offset > 0 else { return }
+            if let former = state.stored, former.epoch == position.epoch, former.offset > position.offset { return }
+            state.stored = position
+        }
+    }
+
     enum LoadResult: Equatable {
         case loaded
         /// The cluster has forgotten publications of this stream that it had acknowledged: another epoch must begin.
@@ -446,6 +460,8 @@ extension SharedRoom {
             let wasOpen = state.source == .open
             state.source = .open
             guard let snapshot, state.policy.keepsHistory else { return (.loaded, []) }
+            // Of a stream that the cluster has forgotten.
+            if state.stored?.epoch != snapshot.position.epoch { state.stored = nil }
             guard wasOpen, let own = state.counted.history?.position else {
                 Self.replaceHistory(snapshot, now, in: &state)
                 return (.loaded, [])

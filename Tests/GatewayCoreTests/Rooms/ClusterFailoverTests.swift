@@ -34,6 +34,27 @@ struct ClusterFailoverTests {
         scene.finish()
     }
 
+    /// The node has the answer of Redis, and not yet the message that all nodes get.
+    @Test func whoEntersAfterAPublicationWasAcknowledgedRecoversIt() throws {
+        let scene = try ClusterScene(loops: [1], clients: 2, rooms: [Self.room])
+        let (reader, writer) = (scene.clients[0], scene.clients[1])
+        #expect(try scene.gather())
+        #expect(writer.publish(1, in: Self.room))
+        scene.pass(.milliseconds(50))
+        reader.vanish()
+        scene.redis.nextFault = .losePush
+        #expect(writer.publish(2, in: Self.room))
+        scene.pass(.milliseconds(50))
+        #expect(scene.redis.counts["losePush"] == 1 && self.position(writer).offset == 1)
+        try scene.connect(reader, to: 0)
+        scene.pass(.milliseconds(100))
+        #expect(reader.received[Self.room]?.map(\.number) == [1, 2])
+        // The others have it, too, as the room was read again.
+        #expect(self.position(writer).offset == 2)
+        #expect(scene.clients.flatMap(\.complaints) == [])
+        scene.finish()
+    }
+
     /// Each node numbers its connections alone.
     @Test func presenceListsMembersWithoutAProtocolOfAllNodes() throws {
         let scene = try ClusterScene(
