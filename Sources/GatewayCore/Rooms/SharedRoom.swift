@@ -474,7 +474,11 @@ extension SharedRoom {
                     ? snapshot.floor <= own.offset
                     : snapshot.removals == state.removals
                         && UInt64(missed.count) == snapshot.position.offset &- own.offset)
-            if snapshot.position.epoch == own.epoch, !isComplete, !snapshot.isWhole { return (.needsAll, []) }
+            // A publication keeps those before it from expiring, also some that this node no longer has.
+            let mayHaveMore = !missed.isEmpty && state.counted.history?.hasExpired(now) == true
+            if snapshot.position.epoch == own.epoch, !isComplete || mayHaveMore, !snapshot.isWhole {
+                return (.needsAll, [])
+            }
             var cost = 0
             if !isComplete {
                 let before = missed.first.map { $0.publication.offset - 1 } ?? snapshot.position.offset

@@ -74,6 +74,11 @@ package struct RoomHistory: Sendable {
         self.expiry = self.entries.isEmpty ? nil : now + policy.historyTime
     }
 
+    /// Whether no publication is left, although there were some, or their time is over.
+    package func hasExpired(_ now: Duration) -> Bool {
+        self.position.offset > 0 && self.expiry.map { $0 <= now } ?? true
+    }
+
     /// Removes the entries if their time is over. The position stays.
     package mutating func expire(_ now: Duration) {
         guard let expiry = self.expiry, expiry <= now else { return }

@@ -292,6 +292,27 @@ struct ClusterHistoryTests {
         scene.finish()
     }
 
+    /// The publication that the node missed kept the one before it from expiring in Redis.
+    @Test func copyThatExpiredTooEarlyIsReadAgain() throws {
+        let scene = try ClusterScene(
+            loops: [1], clients: 1, rooms: [Self.room], options: ClusterScene.Options(historyTime: "10s"))
+        #expect(try scene.gather())
+        let writer = scene.clients[0]
+        #expect(writer.publish(1, in: Self.room))
+        scene.pass(.seconds(8))
+        scene.redis.nextFault = .losePush
+        #expect(writer.publish(2, in: Self.room))
+        scene.pass(.seconds(3))
+        #expect(scene.redis.counts["losePush"] == 1 && writer.received[Self.room]?.map(\.number) == [1])
+        #expect(writer.publish(3, in: Self.room))
+        scene.pass(.milliseconds(100))
+        #expect(writer.received[Self.room]?.map(\.number) == [1, 2, 3])
+        let epoch = try #require(scene.redis.stream(of: Self.room)?.epoch)
+        let client = try scene.recover([Self.room: (epoch, 0)], from: 0)
+        #expect(client.counts["unrecovered"] == nil && client.received[Self.room]?.map(\.number) == [1, 2, 3])
+        scene.finish()
+    }
+
     /// Redis has all publications, and the node only the newest of them.
     @Test func nodeThatKeepsLessThanRedisDoesNotClaimToRecoverMore() throws {
         let scene = try self.scene(publications: 20, ClusterScene.Options(historySizes: [100_000, 5]))

@@ -67,6 +67,7 @@ final class ClusterScene {
         self.generator = SeededGenerator(seed: seed)
         let redis = try ModelRedis(
             on: self.network, seed: self.generator.next(), isCluster: options.isRedisCluster)
+        redis.streamsExpire = options.historyTime != Options().historyTime
         self.redis = redis
         let system = self.network.makeSystem()
         let host = ScriptedHost(on: system)

@@ -64,6 +64,8 @@ final class ModelRedis {
     private(set) var lost: Set<String> = []
     /// Failures by name, and subscriptions.
     private(set) var counts: [String: Int] = [:]
+    /// Whether entries expire soon. The nodes' copies do, too, also those of a stream that Redis has lost.
+    var streamsExpire = false
     /// Entries that streams dropped as the policy says.
     private(set) var trimmed: Set<String> = []
     /// Entries that were removed, and did not come back with an older state.
@@ -111,7 +113,7 @@ final class ModelRedis {
 
     /// Whether the room's stream may have dropped the publication with this position, as its policy says.
     func mayHaveDropped(_ position: (epoch: String, offset: Int), of room: String) -> Bool {
-        guard !self.trimmed.isEmpty || self.hasExpiredEntries else { return false }
+        guard self.streamsExpire || !self.trimmed.isEmpty || self.hasExpiredEntries else { return false }
         let channel = Self.channel(of: room)
         let kept = self.store.offsets(
             of: "\(channel):stream", meta: "\(channel):meta", epoch: position.epoch, now: self.now + 1)
