@@ -24,5 +24,13 @@ extension SharedRoom {
             let last = self.position.epoch == own.epoch ? own.offset : min(own.offset, self.epochStart ?? own.offset)
             return self.publications.filter { $0.publication.offset > last }
         }
+
+        /// Whether a node at `own` has all with those that it missed.
+        /// - Parameter removals: that the node's copy contains.
+        func isComplete(_ missed: [Stored], after own: StreamPosition, removals: UInt64) -> Bool {
+            guard self.position.epoch == own.epoch else { return false }
+            if self.isWhole { return self.floor <= own.offset }
+            return self.removals == removals && UInt64(missed.count) == self.position.offset &- own.offset
+        }
     }
 }

@@ -468,12 +468,7 @@ extension SharedRoom {
             }
             if snapshot.position.epoch == own.epoch, snapshot.position.offset < own.offset { return (.wentBack, []) }
             let missed = snapshot.missed(after: own)
-            let isComplete =
-                snapshot.position.epoch == own.epoch
-                && (snapshot.isWhole
-                    ? snapshot.floor <= own.offset
-                    : snapshot.removals == state.removals
-                        && UInt64(missed.count) == snapshot.position.offset &- own.offset)
+            let isComplete = snapshot.isComplete(missed, after: own, removals: state.removals)
             // A publication keeps those before it from expiring, also some that this node no longer has.
             let mayHaveMore = !missed.isEmpty && state.counted.history?.hasExpired(now) == true
             if snapshot.position.epoch == own.epoch, !isComplete || mayHaveMore, !snapshot.isWhole {
