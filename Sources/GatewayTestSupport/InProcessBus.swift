@@ -43,7 +43,7 @@ package final class InProcessNetwork: Sendable {
     }
 
     /// Calls to a silent node end as if their timeout had passed, after 100 ms at most, so that tests can give other nodes
-    /// all the time they need. Announcements do not reach it.
+    /// all the time they need. Announcements do not reach it, and it reaches neither nodes nor the server.
     package func setSilent(_ name: String, _ isSilent: Bool) {
         self.state.withLock { state in
             if isSilent { state.silent.insert(name) } else { state.silent.remove(name) }
@@ -86,6 +86,8 @@ package final class InProcessNetwork: Sendable {
     }
 
     // MARK: For the buses
+
+    fileprivate func isSilent(_ name: String) -> Bool { self.state.withLock { $0.silent.contains(name) } }
 
     fileprivate func keep(_ values: [KeptValue]) throws(ClusterError) {
         try self.state.withLock { (state) throws(ClusterError) in
@@ -174,6 +176,7 @@ package final class InProcessBus: ClusterBus {
     package func call(
         _ node: String, _ message: [UInt8], timeout: Duration
     ) async throws(ClusterError) -> [UInt8] {
+        guard !self.network.isSilent(self.nodeName) else { throw .away }
         let handler = try self.network.handler(of: node, for: message)
         let message = ClusterMessage(sender: self.nodeName, isAnnouncement: false, bytes: message)
         let answer = await withTaskGroup(of: [UInt8]?.self) { group in
@@ -204,7 +207,10 @@ package final class InProcessBus: ClusterBus {
         try self.network.keep(values)
     }
 
-    package func kept(limit: Int) async throws(ClusterError) -> [[UInt8]] { try self.network.kept.map(\.bytes) }
+    package func kept(limit: Int) async throws(ClusterError) -> [[UInt8]] {
+        guard !self.network.isSilent(self.nodeName) else { throw .away }
+        return try self.network.kept.map(\.bytes)
+    }
 
     package func serve(
         reached: @escaping @Sendable () -> Void, _ handler: @escaping @Sendable (ClusterMessage) async -> [UInt8]

@@ -33,6 +33,7 @@ package final class LoopbackGateway: Sendable {
     private let server: ControlServer
     private let ports: [String: UInt16]
     private let lines: LogLines
+    private let writer: LogWriter
     private let file: ConfigurationText
 
     /// Runs `body` with a gateway of this configuration, and stops it afterwards.
@@ -58,7 +59,9 @@ package final class LoopbackGateway: Sendable {
         let file = ConfigurationText(text)
         self.lines = lines
         self.file = file
-        let log = TunnelLog(located.configuration.log, writer: LogWriter(onOwnThread: false, write: lines.add))
+        let writer = LogWriter(onOwnThread: false, write: lines.add)
+        self.writer = writer
+        let log = TunnelLog(located.configuration.log, writer: writer)
         self.group = try LoopGroup(count: 1)
         self.gateway = try Gateway(
             loops: self.group.loops, log: log, configuration: located.configuration, bus: bus, clusterLimits: limits)
@@ -119,8 +122,12 @@ package final class LoopbackGateway: Sendable {
         }
     }
 
-    /// Lines of the log, so far.
-    package var log: [String] { self.lines.all }
+    /// Lines of the log, so far. One thread writes the lines of others, too, so the last may not be written when their
+    /// request is answered.
+    package var log: [String] {
+        self.writer.flush(within: .seconds(120))
+        return self.lines.all
+    }
 }
 
 /// The text of the configuration file.

@@ -207,7 +207,7 @@ struct ControlCommandTests {
 
     @Test func streamIsNotSecuredByAPeerWithoutTLS() async throws {
         let id = try await self.open(self.gateway.raw)
-        let run = await self.run("secure", id, "--insecure", "--timeout", "5s")
+        let run = await self.run("secure", id, "--insecure", "--timeout", "100s")
         #expect(run.code == 80, "\(run.errors)")
     }
 
@@ -215,7 +215,7 @@ struct ControlCommandTests {
 
     @Test func attachedInputIsEchoed() async throws {
         let id = try await self.open(self.gateway.echo)
-        let run = await self.run("attach", id, input: ["one\n", "two\n"])
+        let run = await self.run("attach", id, "--wait", "10s", input: ["one\n", "two\n"])
         #expect(run.code == 0, "\(run.errors)")
         #expect(run.output == "one\ntwo\n")
         #expect(await self.run("show", id).code == 0)

@@ -54,7 +54,8 @@ struct ConnectionOperationTests {
 
     @Test func closedConnectionIsGoneWithItsClosingRecord() async throws {
         let id = try await self.gateway.open(self.gateway.echo)
-        let closed = try await self.gateway.request("DELETE", "/v1/connections/\(id)?code=4001&reason=enough")
+        let closed = try await self.gateway.request(
+            "DELETE", "/v1/connections/\(id)?code=4001&reason=enough", fields: ["Prefer": "wait=60"])
         #expect(closed.status == 200)
         #expect(closed.json["state"]?.string == "closed" && closed.json["closeCode"]?.integer == 4001)
         #expect(closed.json["closeReason"]?.string == "enough")
@@ -72,7 +73,8 @@ struct ConnectionOperationTests {
 
     @Test func abortedConnectionIsResetWithoutACloseCode() async throws {
         let id = try await self.gateway.open(self.gateway.echo)
-        let closed = try await self.gateway.request("DELETE", "/v1/connections/\(id)?abort=true")
+        let closed = try await self.gateway.request(
+            "DELETE", "/v1/connections/\(id)?abort=true", fields: ["Prefer": "wait=60"])
         #expect(closed.json["state"]?.string == "closed")
         #expect(closed.json["closeCode"] == nil)
     }
@@ -204,11 +206,11 @@ struct ConnectionOperationTests {
     @Test func pingOfAWebSocketMeasuresItsRoundTrip() async throws {
         let id = try await self.gateway.open(self.gateway.echo)
         let reply = try await self.gateway.post("/v1/connections/\(id):ping")
-        guard case .number(let time)? = reply.json["rttMs"] else {
-            Issue.record("\(reply.text)")
-            return
+        switch reply.json["rttMs"] {
+        case .number(let time)?: #expect(time > 0)
+        case .integer(let time)?: #expect(time > 0)
+        default: Issue.record("\(reply.text)")
         }
-        #expect(time > 0 && time < 10_000)
         #expect(try await self.gateway.get("/v1/connections/\(id)").json["ping"]?["count"]?.integer == 1)
         let stream = try await self.gateway.open(self.gateway.raw)
         #expect(try await self.gateway.post("/v1/connections/\(stream):ping").status == 409)

@@ -37,7 +37,7 @@ struct DrainOperationTests {
 
     @Test func drainClosesTheSelectedConnectionsAtItsRate() async throws {
         let ids = try await self.open(5)
-        let body = #"{\#(Self.selector),"ratePerSecond":100,"code":4001,"reason":"moving"}"#
+        let body = #"{\#(Self.selector),"ratePerSecond":5,"code":4001,"reason":"moving"}"#
         let started = try await self.gateway.post("/v1/drains", body)
         #expect(started.status == 202)
         #expect(started.json["state"]?.string == "running" && started.json["total"]?.integer == 5)
@@ -69,7 +69,7 @@ struct DrainOperationTests {
 
     @Test func pausedDrainContinuesWhenResumed() async throws {
         _ = try await self.open(2)
-        let started = try await self.gateway.post("/v1/drains", #"{\#(Self.selector),"ratePerSecond":0.25}"#)
+        let started = try await self.gateway.post("/v1/drains", #"{\#(Self.selector),"ratePerSecond":0.1}"#)
         let path = started.fields["location"] ?? ""
         #expect(try await self.gateway.post(path + ":pause").json["state"]?.string == "paused")
         #expect(try await self.gateway.post(path + ":pause").problem == "409 state-conflict")

@@ -33,6 +33,7 @@ package final class MeteredMonitor {
 
     private let loop: Loop
     private let bus: SocketAddress?
+    private let patience: Duration
     private let didChange: () -> Void
     private let isHeld: () -> Bool
     private var state = State.closed
@@ -50,13 +51,16 @@ package final class MeteredMonitor {
 
     /// - Parameters:
     ///   - bus: `nil` for that of the system.
+    ///   - patience: how long the first answer may take.
     ///   - didChange: called when other interfaces are metered than before.
     ///   - isHeld: whether changes are awaited, although nothing calls `whenKnown`.
     package init(
-        on loop: Loop, bus: SocketAddress? = nil, isHeld: @escaping () -> Bool, didChange: @escaping () -> Void
+        on loop: Loop, bus: SocketAddress? = nil, patience: Duration = MeteredMonitor.firstAnswerTimeout,
+        isHeld: @escaping () -> Bool, didChange: @escaping () -> Void
     ) {
         self.loop = loop
         self.bus = bus
+        self.patience = patience
         self.isHeld = isHeld
         self.didChange = didChange
         self.lastUse = loop.now
@@ -83,8 +87,8 @@ package final class MeteredMonitor {
     private func open() {
         self.loop.arm(self.check, after: Self.checkInterval, target: self)
         guard let address = self.bus ?? self.loop.system.systemBus else { return self.fail() }
-        self.loop.arm(self.deadline, after: Self.firstAnswerTimeout, target: self)
-        let attempt = ConnectAttempt(.address(address), on: self.loop, timeout: Self.firstAnswerTimeout) { result in
+        self.loop.arm(self.deadline, after: self.patience, target: self)
+        let attempt = ConnectAttempt(.address(address), on: self.loop, timeout: self.patience) { result in
             switch result {
             case .success(let connection): self.connected(connection)
             case .failure: self.fail()
@@ -191,12 +195,14 @@ extension MeteredMonitor: TransportConsumer {
 
 extension MeteredMonitor {
     /// Asks NetworkManager once, without a loop, whether most of the machine's traffic is paid for or limited. Waits at
-    /// most `firstAnswerTimeout`; `false` without an answer.
+    /// most `patience`; `false` without an answer.
     /// - Parameter bus: `nil` for that of the system.
-    package static func isMachineMetered(at bus: SocketAddress? = nil) -> Bool {
+    package static func isMachineMetered(
+        at bus: SocketAddress? = nil, patience: Duration = MeteredMonitor.firstAnswerTimeout
+    ) -> Bool {
         guard let system = try? LinuxSystem() else { return false }
         let loop = Loop(system: system)
-        let monitor = MeteredMonitor(on: loop, bus: bus, isHeld: { false }, didChange: {})
+        let monitor = MeteredMonitor(on: loop, bus: bus, patience: patience, isHeld: { false }, didChange: {})
         var isDone = false
         monitor.whenKnown { isDone = true }
         while !isDone { loop.turn() }

@@ -21,7 +21,9 @@ struct NodeForwardingTests {
             #expect(try await a.post("\(path):ping").json["rttMs"] != nil)
             #expect(try await a.post("\(path):suspend").json["suspended"]?.boolean == true)
             #expect(try await a.post("\(path):resume").json["suspended"]?.boolean == false)
-            #expect(try await a.request("DELETE", "\(path)?code=4001").json["closeCode"]?.integer == 4001)
+            let patient = ["Prefer": "wait=60"]
+            #expect(
+                try await a.request("DELETE", "\(path)?code=4001", fields: patient).json["closeCode"]?.integer == 4001)
             let closed = try await a.get(path)
             #expect(closed.problem == "410 closed" && closed.json["connection"]?["id"]?.string == id)
             #expect(b.log.contains { $0.contains("peer=node:a") && $0.contains("operation=closeConnection") })

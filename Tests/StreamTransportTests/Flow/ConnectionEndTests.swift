@@ -14,7 +14,7 @@ struct ConnectionEndTests {
         let bytes = harness.flood
         harness.perform {
             connection.write(bytes)
-            connection.close(linger: .seconds(5))
+            connection.close(linger: .seconds(120))
         }
         #expect(harness.run { peer.sawEnd })
         #expect(peer.received.count == Int(connection.sentBytes))

@@ -238,7 +238,7 @@ struct MeteredMachineTests {
     @Test(arguments: [(UInt32(0), false), (1, true), (2, false), (3, true), (4, false)])
     func machineIsAskedWithoutALoop(_ value: UInt32, _ isMetered: Bool) throws {
         let bus = try BusThread(machine: value, isSilent: false)
-        #expect(MeteredMonitor.isMachineMetered(at: bus.address) == isMetered)
+        #expect(MeteredMonitor.isMachineMetered(at: bus.address, patience: .seconds(120)) == isMetered)
         bus.stop()
     }
 

@@ -191,12 +191,15 @@ struct URLCacheTests {
         #expect(try self.folder.names.isEmpty)
     }
 
-    @Test func sharedCacheCanBeReplaced() {
-        let before = URLCache.shared
-        defer { URLCache.shared = before }
-        #expect(before.memoryCapacity == 4 << 20 && before.diskCapacity == 20 << 20)
-        let other = URLCache(memoryCapacity: 1, diskCapacity: 0, directory: self.folder.url)
-        URLCache.shared = other
-        #expect(URLCache.shared === other)
+    /// In a process of its own: other tests use the shared cache.
+    @Test func sharedCacheCanBeReplaced() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try TemporaryFolder()
+            let before = URLCache.shared
+            try #require(before.memoryCapacity == 4 << 20 && before.diskCapacity == 20 << 20)
+            let other = URLCache(memoryCapacity: 1, diskCapacity: 0, directory: folder.url)
+            URLCache.shared = other
+            try #require(URLCache.shared === other)
+        }
     }
 }
