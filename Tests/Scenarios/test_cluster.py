@@ -12,7 +12,9 @@ import pytest
 import websockets
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from support import deadlines
+from support.brokers import await_redis
 from support.cluster import configuration
+from support.control import Control
 from support.redis import Redis
 
 CONFIGURATION = configuration("""
@@ -55,6 +57,7 @@ class Nodes:
         file.write_text(text)
         node = self.sluice("serve", "--config", file)
         node.wait_log(" notice cluster joined")
+        await_redis(Control.of(node))
         return node
 
 

@@ -219,7 +219,7 @@ def test_redis_that_starts_again_empty_begins_another_epoch(start, redis):
     async def conversation():
         async with Client(nodes[0]) as ann, Client(nodes[1]) as bob:
             before = await bob.subscribe("kept:x")
-            await ann.publish("kept:x", "before")
+            await published(ann, "kept:x", "before")
             assert (await bob.push("pub"))["data"] == "before"
             redis.kill()
             redis.start()

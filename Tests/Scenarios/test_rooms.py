@@ -11,11 +11,13 @@ import pytest
 import websockets
 from centrifuge import ClientEventHandler, SubscriptionEventHandler
 from support import configuration
+from support.brokers import await_redis
+from support.control import Control
 from support.deadlines import sized
 
 CONFIGURATION = """
 loops: 2
-control: {address: none}
+control: {address: "http://127.0.0.1:0"}
 listeners:
   - {name: web, listen: "ws://127.0.0.1:0"}
 routes:
@@ -38,9 +40,12 @@ DEADLINE = 60
 @pytest.fixture
 def start(sluice, tmp_path, broker):
     def start(text=CONFIGURATION):
-        file = tmp_path / "rooms.yaml"
-        file.write_text(configuration.extended(text, broker()))
-        return sluice("serve", "--config", file)
+        file, cluster = tmp_path / "rooms.yaml", broker()
+        file.write_text(configuration.extended(text, cluster))
+        gateway = sluice("serve", "--config", file)
+        if cluster:
+            await_redis(Control.of(gateway))
+        return gateway
 
     return start
 

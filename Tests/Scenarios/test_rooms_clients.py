@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from support import configuration, documents
+from support.brokers import await_redis
 from support.browser import Browser, launched, run
 from support.control import Control
 from support.deadlines import Lines, eventually
@@ -62,10 +63,17 @@ def centrifuge_js():
 @pytest.fixture
 def serve(sluice, tmp_path, broker):
     """Starts the gateway of the article, which serves the pages of the test too."""
-    return lambda control: sluice("serve", "--config", write(tmp_path, control, broker()))
+    def start():
+        cluster = broker()
+        gateway = sluice("serve", "--config", write(tmp_path, cluster))
+        if cluster:
+            await_redis(Control.of(gateway))
+        return gateway
+
+    return start
 
 
-def write(tmp_path, control, more):
+def write(tmp_path, more):
     folder = tmp_path / "pages"
     folder.mkdir()
     official, own = program("js", "new Centrifuge("), program("js", "sluice-chat.js")
@@ -80,13 +88,13 @@ def write(tmp_path, control, more):
     text = program("yaml", "rooms:").replace("127.0.0.1:8080", "127.0.0.1:0")
     pages = f"routes:\n  - name: pages\n    path: /{{path...}}\n    files: {folder}\n"
     file = tmp_path / "rooms.yaml"
-    text = f"control: {{address: '{control}'}}\n" + text.replace("routes:\n", pages, 1)
+    text = "control: {address: 'http://127.0.0.1:0'}\n" + text.replace("routes:\n", pages, 1)
     file.write_text(configuration.extended(text, more))
     return file
 
 
 def test_official_clients_and_our_own_have_one_conversation(serve, tmp_path):
-    service = serve("none")
+    service = serve()
     source = tmp_path / "program.py"
     source.write_text(program("python", "SubscriptionEventHandler").replace("127.0.0.1:8080", f"127.0.0.1:{service.port()}"))
     greetings = [f"hello from {name}" for name in ("Python", "centrifuge-js", "sluice-chat.js")]
@@ -116,7 +124,7 @@ def test_official_clients_and_our_own_have_one_conversation(serve, tmp_path):
 
 
 def test_event_source_that_is_cut_misses_nothing(serve, tmp_path):
-    gateway = serve("http://127.0.0.1:0")
+    gateway = serve()
     control = Control.of(gateway)
 
     def publish(number):
@@ -150,7 +158,7 @@ def test_event_source_that_is_cut_misses_nothing(serve, tmp_path):
 
 @pytest.mark.parametrize("transport", ["http_stream", "sse"])
 def test_official_client_without_a_websocket_recovers(serve, tmp_path, transport):
-    gateway = serve("http://127.0.0.1:0")
+    gateway = serve()
     control = Control.of(gateway)
 
     def cut():

@@ -43,7 +43,7 @@ def serve(sluice, tmp_path, broker):
         gateway = sluice("serve", "--config", write(rooms))
         control = Control.of(gateway)
         if cluster:
-            await_redis(control, 2)
+            await_redis(control)
         return gateway, control
 
     start.write = write

@@ -27,7 +27,7 @@ def service(sluice, tmp_path, broker):
         [configuration.route("rooms", "rooms", path="/connection/websocket")],
         control={"address": "http://127.0.0.1:0"}, rooms=rooms, loops=2, **cluster))
     if cluster:
-        await_redis(Control.of(gateway), 2)
+        await_redis(Control.of(gateway))
     return gateway
 
 

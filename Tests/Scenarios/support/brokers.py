@@ -13,11 +13,15 @@ def only(broker, reason):
     return pytest.mark.parametrize("broker", [broker], indirect=True)
 
 
-def await_redis(control, loops):
-    """Waits until each loop of a gateway, and the node itself, has reached Redis: before, publishing is refused."""
-    def connections():
-        text = control._exchange("GET", "/metrics", None, {}, 20).body.decode()
-        found = re.search(r"^sluice_redis_connections_total (\d+)", text, re.MULTILINE)
+def await_redis(control):
+    """Waits until each loop of a gateway, and the node itself, has reached Redis: before, publishing is refused, and clients
+    that enter a room are not listed there yet."""
+    def value(text, name):
+        found = re.search(rf"^{name} (\d+)", text, re.MULTILINE)
         return int(found[1]) if found else 0
 
-    eventually(lambda: connections() > loops, "a connection of each loop to Redis")
+    def has_all():
+        text = control._exchange("GET", "/metrics", None, {}, 20).body.decode()
+        return value(text, "sluice_redis_connections_total") > value(text, "sluice_loops") > 0
+
+    eventually(has_all, "a connection of each loop to Redis")

@@ -34,7 +34,7 @@ class RoomService:
         self.gateway = sluice("serve", "--config", self.file, "--log-format", "json")
         self.control = Control.of(self.gateway)
         if "cluster" in more:
-            await_redis(self.control, more["loops"])
+            await_redis(self.control)
         self.memory = self.gateway.memory()
 
     def connect(self, protobuf=False, **more):
