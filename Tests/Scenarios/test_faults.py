@@ -118,6 +118,9 @@ def test_a_chat_member_that_never_reads_does_not_delay_the_others(sluice, tmp_pa
     gateway = sluice("serve", "--config", file)
     stalled = websocket.connect(gateway.address(), "/chat/x", receive_buffer=4096)
     reader, speaker = (websocket.connect(gateway.address(), "/chat/x") for _ in range(2))
+    # A member is in its room when the gateway reads from it.
+    reader.write(websocket.PING)
+    reader.expect_pong()
     before = gateway.memory()
     payload = "x" * 50_000
     for _ in range(sized(1000, 5000)):

@@ -123,7 +123,9 @@ def test_cent_works_unchanged(serve):
 
     client.subscribe(cent.SubscribeRequest(user="ada", channel="plain"))
     client.unsubscribe(cent.UnsubscribeRequest(user="bob", channel="plain"))
-    eventually(lambda: client.channels(cent.ChannelsRequest(pattern="plain*")).channels["plain"].num_clients == 1, "one member")
+    members = "/v1/rooms/plain/members"
+    eventually(lambda: [one["user"] for one in control.get(members).json.get("items", [])] == ["ada"], "another member")
+    assert client.channels(cent.ChannelsRequest(pattern="plain*")).channels["plain"].num_clients == 1
     client.refresh(cent.RefreshRequest(user="ada", expire_at=4102444800))
     client.history_remove(cent.HistoryRemoveRequest(channel="kept:a"))
     assert client.history(cent.HistoryRequest(channel="kept:a", limit=10)).publications == []
