@@ -334,9 +334,17 @@ def test_limit_of_a_users_connections_holds_across_nodes(nodes):
                 async with refused:
                     await refused.read()
             assert closed.value.rcvd.code == 3504
-        # Their connections are not counted any more.
-        async with Client(first, "ann") as again:
-            await again.publish("kept:x", 1)
+
+        async def admitted():
+            try:
+                async with Client(first, "ann"):
+                    return True
+            except websockets.ConnectionClosed as end:
+                assert end.rcvd.code == 3504
+                return False
+
+        # Redis forgets connections after they have ended.
+        await eventually(admitted)
 
     asyncio.run(run())
 
@@ -388,6 +396,15 @@ def test_rest_says_503_while_redis_is_away(nodes, redis):
     assert rest(node, "/v1/rooms/kept%3Ax:publish", "POST", {"data": 1})["offset"] == 1
     redis.kill()
     node.wait_log("redis lost")
+
+    async def is_away(room):
+        # The loop of each room notices by itself. Until then, the fate of a request is unknown.
+        with await asyncio.to_thread(request, node, f"/v1/rooms/{room}:publish", "POST", {"data": 2}) as response:
+            assert response.status in (502, 503), response.read()
+            return response.status == 503
+
+    for room in ("kept%3Ax", "open"):
+        asyncio.run(eventually(lambda: is_away(room)))
     calls = [("POST", "/v1/rooms/kept%3Ax:publish", {"data": 2}), ("GET", "/v1/rooms/kept%3Ax/history", None),
              ("DELETE", "/v1/rooms/kept%3Ax/history", None), ("POST", "/v1/rooms/open:publish", {"data": 2})]
     for method, path, body in calls:
@@ -431,7 +448,8 @@ def test_metrics_count_what_connections_to_redis_do(nodes, redis):
 
             assert grown("commands_total") >= 20 and grown("messages_total") >= 20
             assert grown("message_bytes_total") >= 20 * 100
-            assert 20 <= grown("latency_seconds_count") <= grown("commands_total")
+            # A periodic command may have been unanswered before.
+            assert 20 <= grown("latency_seconds_count") and after["latency_seconds_count"] <= after["commands_total"]
             assert 0 < grown("latency_seconds_sum") < 20 * DEADLINE
             assert [buckets[bound] for bound in sorted(buckets)] == sorted(buckets.values())
             assert buckets[float("inf")] == after["latency_seconds_count"] and len(buckets) == 16

@@ -190,11 +190,21 @@ def test_rooms_are_spread_over_a_redis_cluster_and_follow_slots_that_move(sluice
                 "--cluster-to", identifiers[1], "--cluster-slots", "5000", "--cluster-yes", within=60))
             acknowledged = {room: [] for room in rooms}
             number = 0
+
+            async def hear():
+                # A member that does not read what is published all the time would be disconnected.
+                while True:
+                    await bob.push("pub")
+
+            hearing = asyncio.create_task(hear())
             while not moved.done() or number < 240:
                 room = rooms[number % len(rooms)]
                 number += 1
                 if "publish" in await ann.publish(room, number):
                     acknowledged[room].append(number)
+            hearing.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await hearing
             assert moved.result().returncode == 0, moved.result().stdout
             for room in rooms:
                 history = (await bob.command("history", {"channel": room, "limit": 1000}))["history"]
