@@ -104,11 +104,13 @@ class Gateway:
         self.process.send_signal(number)
 
     def wait(self, within=60.0):
-        """Waits for the end; returns the exit code."""
+        """Waits for the end, and for all that it wrote; returns the exit code."""
         try:
-            return self.process.wait(timeout=seconds(within))
+            code = self.process.wait(timeout=seconds(within))
         except subprocess.TimeoutExpired:
             raise AssertionError(f"sluice {' '.join(self.arguments)} did not end within {seconds(within):g} s") from None
+        self._read_to_end()
+        return code
 
     def stop(self, within=60.0):
         """Sends SIGTERM; returns the exit code."""
@@ -119,6 +121,9 @@ class Gateway:
         if self.running():
             self.process.kill()
         self.process.wait()
+        self._read_to_end()
+
+    def _read_to_end(self):
         self.output.wait_for_end()
         if self.log:
             self.log.wait_for_end()
