@@ -8,6 +8,7 @@ from support.background import Background, HeldOrigin
 from support.configured import Configured
 from support.deadlines import eventually
 from support.events import Events
+from support.programs import listens
 
 NAME = "sluice.gateway.edge"
 
@@ -255,7 +256,7 @@ def test_gateway_without_a_daemon_says_so_and_recovers(serve, background, held, 
     assert error["code"] == "daemon-unavailable" and error["retryable"] and "/nonexistent" in error["detail"]
     del background.environment["SLUICE_TRANSFERD"]
     daemon = background.transferd(SLUICE_TRANSFERD_IDLE_TIME="30")
-    eventually((background.runtime / "sluice" / "transferd.socket").exists, "the daemon listens")
+    eventually(lambda: listens(background.runtime / "sluice" / "transferd.socket"), "the daemon listens")
     verb(gateway.control, name, "restart", {"fromBeginning": True}).expect(200)
     reaches(gateway.control, name, "finished")
     assert (folder / "got").read_bytes() == held.content

@@ -14,6 +14,7 @@ import pytest
 from support.configured import Configured
 from support.deadlines import eventually, sized
 from support.events import Events
+from support.programs import refusing_port
 from support.web import Nginx
 
 SIZE = sized(48 << 20, 2 << 30)
@@ -310,10 +311,8 @@ def test_a_token_is_not_sent_to_the_target_of_a_redirect(serve, credentials, ori
 
 
 def test_failures_have_a_code_and_a_retryable_flag(control):
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
-    refused = reaches(control, make(control, f"http://127.0.0.1:{port}/"), "failed")
+    with refusing_port() as port:
+        refused = reaches(control, make(control, f"http://127.0.0.1:{port}/"), "failed")
     assert refused["error"]["code"] == "cannot-connect" and refused["error"]["retryable"]
     content(control, refused["id"]).problem(409, "state-conflict")
     with socket.create_server(("127.0.0.1", 0)) as silent:

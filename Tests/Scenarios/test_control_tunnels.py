@@ -11,6 +11,7 @@ from support.client import Client
 from support.configured import Configured
 from support.deadlines import eventually, seconds
 from support.events import Events
+from support.programs import refusing_port
 from support.websocket import CLOSE, Listener
 
 
@@ -181,10 +182,9 @@ def test_a_large_transfer_is_relayed_completely_and_counted(control, listener, o
 
 @pytest.mark.parametrize("failing", ["downstream", "upstream"])
 def test_a_side_that_cannot_be_opened_ends_the_other(control, listener, failing):
-    with Listener() as gone:
-        nowhere = gone.url("tcp")
-    sides = {"downstream": listener.url("ws"), "upstream": listener.url("ws"), failing: nowhere}
-    problem = request(control, **sides).problem(502, "cannot-connect")
+    with refusing_port() as port:
+        sides = {"downstream": listener.url("ws"), "upstream": listener.url("ws"), failing: f"tcp://127.0.0.1:{port}"}
+        problem = request(control, **sides).problem(502, "cannot-connect")
     assert problem["errors"][0]["pointer"] == f"/{failing}/url" and failing in problem["detail"] and problem["retryable"]
     assert problem["connection"]["terminationReason"] == f"{failing}/connecting/unreachable"
     assert control.list() == []

@@ -13,6 +13,7 @@ from support import configuration, websocket
 from support.configured import Configured
 from support.deadlines import eventually, seconds, sized
 from support.gateway import run
+from support.programs import free_port
 from support.websocket import Listener
 
 LIMIT = 256
@@ -210,9 +211,7 @@ def test_a_second_service_does_not_share_the_address_of_the_first(sluice, tmp_pa
 
 
 def test_processes_started_at_once_do_not_share_an_address(sluice):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     started = [sluice("bridge", f"tcp://127.0.0.1:{port}", "echo", ready=False) for _ in range(6)]
     eventually(lambda: sum(one.running() for one in started) <= 1, "all but one have ended", within=30)
     assert sorted(one.process.poll() or 0 for one in started) == [0, 71, 71, 71, 71, 71]

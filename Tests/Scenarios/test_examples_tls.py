@@ -10,8 +10,8 @@ from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
 from support.certificates import Authority
-from support.deadlines import seconds
-from support.programs import Program, find, free_port, run
+from support.deadlines import eventually, seconds
+from support.programs import Program, find, free_port, listens, run
 
 
 @pytest.fixture
@@ -25,6 +25,7 @@ def application(tmp_path):
         f"http {{ access_log off; {temporary} server {{ listen unix:{path} proxy_protocol;\n"
         f"location / {{ return 200 'client $proxy_protocol_addr\\n'; }} }} }}\n")
     with Program(find("nginx"), "-c", settings, "-p", tmp_path, "-e", "stderr") as program:
+        eventually(lambda: listens(path), "nginx listens")
         yield program, path
 
 

@@ -400,9 +400,7 @@ def test_a_file_that_is_no_socket_is_reported_and_kept(user, kind, tmp_path):
 @pytest.mark.parametrize("place", ["a full disk", "closed", "a pipe without a reader"])
 def test_the_bridge_serves_although_its_output_cannot_be_written(place):
     import subprocess
-    with socket.socket() as chosen:
-        chosen.bind(("127.0.0.1", 0))
-        address = chosen.getsockname()
+    address = ("127.0.0.1", free_port())
     words = [str(process.BINARY), "bridge", "ws://%s:%d/" % address, "echo"]
     read, write = os.pipe()
     os.close(read)

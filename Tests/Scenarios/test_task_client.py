@@ -11,7 +11,8 @@ from websockets.asyncio.server import serve
 from websockets.exceptions import ConnectionClosed
 
 from support.deadlines import seconds, sized
-from support.websocket import BINARY, CLOSE, PING, TEXT, Listener, accept_value, close_payload, parse_extension
+from support.programs import refusing_port
+from support.websocket import BINARY, CLOSE, PING, TEXT, accept_value, close_payload, parse_extension
 
 
 @pytest.fixture
@@ -145,9 +146,8 @@ def test_a_response_that_is_no_http_fails_the_opening(task_client, listener, ans
 
 
 def test_a_refused_connection_is_reported(task_client):
-    with Listener() as gone:
-        url = gone.url("ws", "/")
-    report = task_client("echo", url).report()
+    with refusing_port() as port:
+        report = task_client("echo", f"ws://127.0.0.1:{port}/").report()
     assert not report["opened"] and "refused" in report["failure"], report
 
 

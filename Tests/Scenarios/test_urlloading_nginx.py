@@ -6,6 +6,7 @@ import pytest
 
 from support.deadlines import sized
 from support.loading import load, load_one, run
+from support.programs import refusing_port
 from support.web import TEXT, Nginx
 
 
@@ -217,10 +218,9 @@ def test_a_silent_server_hits_the_idle_timeout(listener):
     assert got.code == -1001 and "responseStart" not in got.transactions[-1]["dates"]
 
 
-def test_a_refused_connection_fails_the_task(listener):
-    port = listener.port
-    listener.close()
-    got = load_one(f"http://127.0.0.1:{port}/", fails=True)
+def test_a_refused_connection_fails_the_task():
+    with refusing_port() as port:
+        got = load_one(f"http://127.0.0.1:{port}/", fails=True)
     assert got.code == -1004 and got.transactions[-1]["dates"].keys() == {"fetchStart", "connectStart"}
 
 

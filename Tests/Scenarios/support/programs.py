@@ -1,11 +1,13 @@
 """Real programs as peers: they are started, awaited by their output or their port, and ended."""
 
+import contextlib
 import os
 import pwd
 import random
 import shutil
 import socket
 import subprocess
+from pathlib import Path
 
 from .deadlines import Lines, eventually, seconds
 
@@ -84,3 +86,18 @@ def free_port():
             except OSError:
                 continue
     raise AssertionError("no free port below the ephemeral ones")
+
+
+@contextlib.contextmanager
+def refusing_port():
+    """A port that refuses connections: it is bound, so that no other program gets it, and nobody listens."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
+
+
+def listens(path):
+    """Whether a Unix socket takes connections, without connecting: its file exists shortly before."""
+    # The flag of listening sockets in `Num RefCount Protocol Flags Type St Inode Path`.
+    rows = (line.split(None, 7) for line in Path("/proc/net/unix").read_text().splitlines()[1:])
+    return any(row[7:] == [str(path)] and int(row[3], 16) & 0x10000 for row in rows)
