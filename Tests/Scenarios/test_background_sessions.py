@@ -12,7 +12,7 @@ import pytest
 from support import container, gateway, units
 from support.background import Background, HeldOrigin
 from support.deadlines import Lines, eventually, seconds, sized
-from support.programs import find
+from support.programs import find, listens
 
 SESSION = "org.example.background"
 
@@ -161,7 +161,8 @@ def test_interrupted_upload_goes_on_where_it_was(background):
         return held.parts and len(next(iter(held.parts.values())).content) >= len(held.content) // 2
 
     eventually(has_begun, "half has arrived")
-    assert background.records()[0]["uploadResumption"]
+    # The server's answer may be read, and noted in the journal, while more is sent.
+    eventually(lambda: background.records()[0].get("uploadResumption"), "the journal has the upload resource")
     background.kill_daemon()
     eventually(lambda: len(held.requests) >= 2, "the next daemon asks for the offset")
     held.release()
@@ -200,6 +201,7 @@ def test_restart_of_the_machine_forgets_what_was_not_on_the_disk(background, hel
     background.finish(program, killed=True)
     part = background.state / "sluice" / "transfers" / "org_2eexample_2ebackground" / "1.content"
     eventually(lambda: part.exists() and part.stat().st_size > held.PIECE, "a part has arrived")
+    eventually(lambda: "partial" in background.records()[0], "the journal has the part")
     background.kill_daemon()
     with sqlite3.connect(background.state / "sluice" / "transfers.sqlite") as journal:
         record = json.loads(journal.execute("SELECT record FROM transfer").fetchone()[0])
@@ -303,7 +305,7 @@ def test_service_manager_passes_the_socket(background, held):
         [find("systemd-socket-activate"), "--listen", folder / "transferd.socket",
          *(word for name in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "HOME") for word in ("-E", f"{name}={background.environment[name]}")),
          gateway.BINARY, "transferd"], env=background.environment, stderr=subprocess.DEVNULL)
-    eventually((folder / "transferd.socket").exists, "the manager listens")
+    eventually(lambda: listens(folder / "transferd.socket"), "the manager listens")
     lines = background.run(SESSION, "silent", "label", "one", "download", f"{held.base}/file", "collect", 1)
     assert any(line.startswith("completed 1 one 200 0") for line in lines), lines
     manager.kill()

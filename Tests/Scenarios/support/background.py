@@ -239,9 +239,13 @@ class Background:
         eventually(lambda: self.daemon != number, "the daemon is gone", within)
 
     def records(self):
-        """The transfers in the journal's file."""
+        """The transfers in the journal's file; none before the daemon has made it."""
+        if not (self.state / "sluice" / "transfers.sqlite").exists():
+            return []
         journal = sqlite3.connect(f"file:{self.state}/sluice/transfers.sqlite?mode=ro", uri=True, timeout=10)
         try:
+            if not journal.execute("SELECT name FROM sqlite_master WHERE name = 'transfer'").fetchall():
+                return []
             return [json.loads(row[0]) for row in journal.execute("SELECT record FROM transfer ORDER BY session, task")]
         finally:
             journal.close()
