@@ -95,7 +95,11 @@ async def evaluate(debugger, url, script):
     """Runs the script in a page at `url` and returns its result."""
     async with connect(debugger, max_size=None) as browser:
         number = 0
-        events = []
+        loads = set()
+
+        def note(event):
+            if event.get("method") == "Page.lifecycleEvent" and event["params"]["name"] == "load":
+                loads.add(event["params"]["loaderId"])
 
         async def call(method, session=None, **parameters):
             nonlocal number
@@ -107,15 +111,17 @@ async def evaluate(debugger, url, script):
                 if answer.get("id") == number:
                     assert "error" not in answer, answer
                     return answer["result"]
-                events.append(answer.get("method"))
+                note(answer)
 
         target = await call("Target.createTarget", url="about:blank")
         attached = await call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
         session = attached["sessionId"]
         await call("Page.enable", session)
-        await call("Page.navigate", session, url=url)
-        while "Page.loadEventFired" not in events:
-            events.append(json.loads(await browser.recv()).get("method"))
+        await call("Page.setLifecycleEventsEnabled", session, enabled=True)
+        # Not the event of the empty page before.
+        document = (await call("Page.navigate", session, url=url))["loaderId"]
+        while document not in loads:
+            note(json.loads(await browser.recv()))
         result = await call("Runtime.evaluate", session, expression=script, awaitPromise=True, returnByValue=True)
         assert "exceptionDetails" not in result, result["exceptionDetails"]
         return result["result"]["value"]

@@ -83,28 +83,35 @@ class Browser:
         page = self.pages[session] = Page(self, session)
         for name in ("Page", "Runtime", "Log", "Network"):
             await page.call(f"{name}.enable")
+        await page.call("Page.setLifecycleEventsEnabled", enabled=True)
         await page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
         features = [{"name": name.replace("_", "-"), "value": value} for name, value in media.items()]
         await page.call("Emulation.setEmulatedMedia", features=features)
-        await page.call("Page.navigate", url=url)
-        await page.loaded.wait()
+        await page.wait_loaded((await page.call("Page.navigate", url=url))["loaderId"])
         return page
 
 
 class Page:
     def __init__(self, browser, session):
         self.browser, self.session = browser, session
-        self.loaded = asyncio.Event()
+        # Names of the documents that have been loaded. The first one is the empty one of a new page.
+        self.loads, self.loaded = set(), asyncio.Event()
         # What a developer would see in red: exceptions, violations of policies, failed requests.
         self.complaints = []
 
     def happened(self, method, parameters):
-        if method == "Page.loadEventFired":
+        if method == "Page.lifecycleEvent" and parameters["name"] == "load":
+            self.loads.add(parameters["loaderId"])
             self.loaded.set()
         elif method == "Runtime.exceptionThrown":
             self.complaints.append(parameters["exceptionDetails"])
         elif method == "Log.entryAdded" and parameters["entry"]["level"] == "error":
             self.complaints.append(parameters["entry"])
+
+    async def wait_loaded(self, document):
+        while document not in self.loads:
+            self.loaded.clear()
+            await self.loaded.wait()
 
     async def call(self, method, **parameters):
         return await self.browser.call(method, self.session, **parameters)

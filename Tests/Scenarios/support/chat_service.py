@@ -134,9 +134,10 @@ class ChatService:
     # -- faults
 
     def cut(self):
-        """Ends the TCP connection of every client without a Close frame."""
+        """Ends the TCP connection of every client without a Close frame; they get nothing more."""
         async def cut():
-            for one in list(self.clients.values()):
+            clients, self.clients = self.clients, {}
+            for one in clients.values():
                 one["socket"].transport.abort()
         self.call(cut())
 
