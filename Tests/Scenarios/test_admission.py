@@ -41,6 +41,9 @@ def test_client_above_the_limit_is_refused_and_counted(sluice, tmp_path, keys, g
     held = [request_echo(one.gateway) for _ in range(2)]
     assert [got for _, got in held] == [101, 101]
     refused, got = request_echo(one.gateway)
+    # On a slow machine, another second of the rate has begun.
+    while cause == "accept-rate" and got == 101:
+        refused, got = request_echo(one.gateway)
     assert got == status
     refused.close()
     one.gateway.wait_log(cause)

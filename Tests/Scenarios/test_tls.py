@@ -52,7 +52,7 @@ def wrong(authority):
 
 @pytest.mark.parametrize("fault", ["expired", "not yet valid", "of another name", "self-signed", "of a stranger"])
 def test_a_target_with_a_wrong_certificate_receives_no_data(bridge, authority, wrong, fault):
-    with Listener(tls=authority.server_context(wrong[fault]), within=5) as far:
+    with Listener(tls=authority.server_context(wrong[fault])) as far:
         thread, taken = accept_quietly(far)
         gateway = bridge("tcp://127.0.0.1:0", far.url("tls"), "--ca", authority.certificate, "--server-name", "localhost")
         Wire.expect_refusal(gateway.address(), b"secret", within=20)
@@ -66,7 +66,7 @@ def test_a_target_with_a_wrong_certificate_receives_no_data(bridge, authority, w
 
 
 def test_the_systems_roots_are_trusted_by_default(bridge, authority, server_certificate):
-    with Listener(tls=authority.server_context(server_certificate), within=5) as far:
+    with Listener(tls=authority.server_context(server_certificate)) as far:
         accept_quietly(far)
         gateway = bridge("tcp://127.0.0.1:0", far.url("tls"), "--server-name", "localhost")
         Wire.expect_refusal(gateway.address(), within=20)
@@ -137,7 +137,7 @@ def revoking(tmp_path_factory):
     ("good", 1, "CRL"),  # The list of the leaf's issuer is missing.
     ("bad", 0, None)])
 def test_a_target_with_a_revoked_chain_receives_no_data(bridge, revoking, who, lists, error):
-    with Listener(tls=revoking.root.server_context(getattr(revoking, who)), within=5) as far:
+    with Listener(tls=revoking.root.server_context(getattr(revoking, who))) as far:
         thread, taken = accept_quietly(far)
         gateway = bridge("tcp://127.0.0.1:0", far.url("tls"), "--ca", revoking.root.certificate, "--server-name", "localhost",
                          *revoking.options("--crl", lists))

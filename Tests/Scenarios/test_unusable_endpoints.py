@@ -133,7 +133,7 @@ def test_exhausted_local_ports_are_a_failure_of_the_gateway(sluice, tmp_path):
 @pytest.mark.parametrize("scheme, path", [("tls", ""), ("wss", "/")])
 def test_a_certificate_that_fails_verification_is_not_retried(sluice, authority, tmp_path, scheme, path):
     wrong = authority.server_context(authority.issue("elsewhere", names="DNS:elsewhere.test"))
-    with Listener(tls=wrong, within=3) as far:
+    with Listener(tls=wrong) as far:
         gateway = sluice("serve", "--config", configuration.write(
             tmp_path / "sluice.yaml", [configuration.listener("web", "ws://127.0.0.1:0")],
             [configuration.route("app", "app", path="/")],
@@ -155,7 +155,7 @@ def test_a_certificate_that_fails_verification_is_not_retried(sluice, authority,
 
 def test_failover_takes_the_next_endpoint_after_a_failed_verification(sluice, authority, server_certificate, tmp_path):
     other = authority.server_context(authority.issue("elsewhere", names="DNS:elsewhere.test"))
-    with Listener(tls=other, within=5) as wrong, Listener(tls=authority.server_context(server_certificate)) as right:
+    with Listener(tls=other) as wrong, Listener(tls=authority.server_context(server_certificate)) as right:
         gateway = sluice("serve", "--config", configuration.write(
             tmp_path / "sluice.yaml", [configuration.listener("raw", "tcp://127.0.0.1:0", route="app")],
             [configuration.route("app", "app")],
