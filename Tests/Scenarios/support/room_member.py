@@ -63,7 +63,7 @@ class RoomService:
 
     def metric(self, name, **labels):
         """Sum of the samples of this name with these labels."""
-        text = self.control._exchange("GET", "/metrics", None, {}, 20).body.decode()
+        text = self.control._exchange("GET", "/metrics", None, {}, 60).body.decode()
         total = 0.0
         for line in text.splitlines():
             found = re.fullmatch(rf"{name}(?:\{{(.*)\}})? (\S+)", line)
