@@ -6,12 +6,14 @@ import Testing
 struct HostConnectionsTests {
     private final class Connection {}
 
-    /// Carries up to two exchanges.
+    /// Carries up to two exchanges, or as many as its server allows.
     private final class Shared: MultiplexedConnection {
         var streams = 0
+        var limit = 2
         var isStarting = false
         var hasStarted: Bool { !self.isStarting }
-        var acceptsStream: Bool { self.streams < 2 && !self.isStarting }
+        var acceptsStream: Bool { self.streams < self.limit && !self.isStarting }
+        var isBlocked: Bool { self.limit == 0 && !self.isStarting }
         var isIdle: Bool { self.streams == 0 }
 
         func join() -> String {
@@ -186,6 +188,29 @@ struct HostConnectionsTests {
         connections.closed(connection)
         connections.closed(connection)
         #expect(connections.occupied == 1 && !connections.isEmpty)
+    }
+
+    /// Another connection would not allow any either.
+    @Test func exchangesWaitForAConnectionWhoseServerAllowsNone() {
+        var connections = Connections(limit: 2, sharing: .multiplexed)
+        _ = connections.acquire(needsFresh: false)
+        let connection = Shared()
+        connection.limit = 0
+        connections.opened(connection)
+        #expect(self.name(connections.acquire(needsFresh: false)) == "wait" && connections.isBlocked)
+        #expect(self.name(connections.acquire(needsFresh: true)) == "open")
+        connection.limit = 1
+        #expect(self.name(connections.acquire(needsFresh: false)) == "join" && !connections.isBlocked)
+    }
+
+    @Test func connectionWhoseServerAllowsNoExchangeIsReplacedOnDemandOnly() {
+        var connections = Connections(limit: 1, sharing: .multiplexed)
+        _ = connections.acquire(needsFresh: false)
+        let connection = Shared()
+        connection.limit = 0
+        connections.opened(connection)
+        #expect(self.name(connections.acquire(needsFresh: false)) == "wait")
+        #expect(self.name(connections.acquire(needsFresh: true)) == "replace shared")
     }
 
     @Test func exclusiveConnectionLetsTheOthersOpenTheirs() {

@@ -170,8 +170,8 @@ package final class HTTP2Connection {
 
     /// Sends a request (client). With `endsOutput` no body follows; otherwise `send` and `endOutput`.
     ///
-    /// Beyond the peer's SETTINGS_MAX_CONCURRENT_STREAMS it waits in the library until another stream ends: compare
-    /// `openStreams` with `maximumPeerStreams` before.
+    /// Beyond the peer's SETTINGS_MAX_CONCURRENT_STREAMS it waits in the library until another stream ends: ask
+    /// `isAtLimit` before.
     package func request(_ fields: HTTP2FieldBlock, endsOutput: Bool) throws(HTTP2UsageError) -> HTTP2StreamID {
         guard !self.state.hasFailed, !self.state.didReceiveGoAway else { throw .closing }
         try self.checkSize(fields)
@@ -272,6 +272,8 @@ package final class HTTP2Connection {
     package var maximumPeerStreams: Int {
         Int(unsafe nghttp2_session_get_remote_settings(self.session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS))
     }
+    /// Whether this side can open no stream until one is over, or the peer allows more.
+    package var isAtLimit: Bool { self.openStreams >= self.maximumPeerStreams }
     /// Whether a request can be sent on this connection now or later.
     package var acceptsRequests: Bool {
         guard !self.state.hasFailed, !self.state.didReceiveGoAway, !self.state.didSendGoAway else { return false }

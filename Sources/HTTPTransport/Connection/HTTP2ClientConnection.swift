@@ -73,8 +73,10 @@ final class HTTP2ClientConnection: MultiplexedConnection {
     /// Whether one more request can be sent now.
     var acceptsStream: Bool {
         guard !self.isRetired, self.isSecured, self.hasSettings, self.engine.acceptsRequests else { return false }
-        return self.engine.openStreams < self.engine.maximumPeerStreams && self.streams.count < Self.streamLimit
+        return !self.engine.isAtLimit && self.streams.count < Self.streamLimit
     }
+
+    var isBlocked: Bool { self.engine.maximumPeerStreams == 0 && self.engine.acceptsRequests }
 
     /// Until the handshake is over, no request but the first may be sent: it would be early data.
     var isSecured: Bool { self.secureTransport?.isSecured ?? true }
@@ -108,11 +110,12 @@ final class HTTP2ClientConnection: MultiplexedConnection {
     }
 
     /// Finds out within `probeTimeout` whether the server is still there; the timeout of a request may be much longer.
-    private func probeIfSilent() {
+    func probeIfSilent() {
         let isSilent = self.lastInput.advanced(by: Self.probeAfter) <= self.loop.now
         guard isSilent, self.engine.openStreams == 0 else { return }
         self.engine.ping(0)
         self.loop.arm(self.probeTimer, after: Self.probeTimeout, target: self)
+        self.requestFlush()
     }
 
     private func requestRefused(_ error: HTTP2UsageError, _ exchange: Exchange) {
@@ -275,7 +278,7 @@ extension HTTP2ClientConnection: TransportConsumer {
         case .settings:
             self.loop.disarm(self.settingsTimer)
             self.hasSettings = true
-            self.pool.streamCapacityChanged(self)
+            self.pool.streamLimitReceived(self)
         case .goAway(let lastStream, let code):
             if code != .noError { self.goAwayCode = code }
             self.serverEnds(after: lastStream)
@@ -285,7 +288,9 @@ extension HTTP2ClientConnection: TransportConsumer {
     }
 
     private func streamClosed(_ id: HTTP2StreamID, _ code: HTTP2ErrorCode) {
-        self.streams[id]?.closed(code == .refusedStream ? self.refusalCode : code)
+        // A request that was sent before the server lowered its limit is refused for that alone.
+        let refusal: Repetitions.Unprocessed = self.engine.isAtLimit ? .beyondLimit : .refused
+        self.streams[id]?.closed(code == .refusedStream ? self.refusalCode : code, refusal: refusal)
         self.streamEnded()
     }
 

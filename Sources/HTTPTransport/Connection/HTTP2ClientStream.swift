@@ -225,13 +225,14 @@ final class HTTP2ClientStream {
     }
 
     /// The stream is closed: both sides ended it, or one reset it.
-    func closed(_ code: HTTP2ErrorCode) {
+    /// - Parameter refusal: what REFUSED_STREAM means.
+    func closed(_ code: HTTP2ErrorCode, refusal: Repetitions.Unprocessed) {
         guard self.endsExchangeAsClosed(ResponseLoss(HTTP2Error(code))) else { return }
         let exchange = self.exchange
         exchange.phase = .created
         // A request with a response was processed, whatever the server says.
         if code == .refusedStream, exchange.metrics.responseHeadBytes == 0,
-            exchange.prepareToRepeat(unprocessed: .refused)
+            exchange.prepareToRepeat(unprocessed: refusal)
         {
             return exchange.pool.repeatExchange(exchange)
         }

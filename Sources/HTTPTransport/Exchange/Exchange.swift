@@ -31,7 +31,9 @@ package final class Exchange: @unchecked Sendable {  // Its vars are used on the
     let pool: ConnectionPool
     /// `nil` after the end, and once it has abandoned the exchange.
     private(set) var consumer: (any ExchangeConsumer)?
-    var phase = Phase.created
+    var phase = Phase.created {
+        didSet { if self.blockTimer != nil { self.stopBlockTimerUnlessWaiting() } }
+    }
     var progress: ExchangeProgress
     var body: OutgoingBody?
     var metrics: ExchangeMetrics
@@ -52,6 +54,8 @@ package final class Exchange: @unchecked Sendable {  // Its vars are used on the
     /// exchange.
     @exclusivity(unchecked) private var pathWait: PathWait?
     private var hasWaited = false
+    /// Runs while the exchange waits for a server that allows no streams; otherwise `nil`.
+    @exclusivity(unchecked) private var blockTimer: LoopTimer?
 
     /// Why the request cannot be sent; reported by `start`.
     private let requestFailure: ExchangeFailure?
@@ -328,6 +332,29 @@ package final class Exchange: @unchecked Sendable {  // Its vars are used on the
         wait.end()
     }
 
+    // MARK: Waiting for a server that allows no streams
+
+    /// Of the exchange in the queue for a connection: the idle timeout runs while its server allows no streams, as it would
+    /// on an open stream.
+    func waits(isBlocked: Bool) {
+        guard isBlocked else { return self.stopBlockTimer() }
+        guard self.blockTimer == nil, let timeout = self.request.idleTimeout else { return }
+        let timer = LoopTimer()
+        self.blockTimer = timer
+        self.pool.loop.arm(timer, after: timeout, target: self)
+    }
+
+    private func stopBlockTimerUnlessWaiting() {
+        if case .waiting = self.phase { return }
+        self.stopBlockTimer()
+    }
+
+    private func stopBlockTimer() {
+        guard let timer = self.blockTimer else { return }
+        self.blockTimer = nil
+        self.pool.loop.disarm(timer)
+    }
+
     // MARK: Repeating
 
     var isRepeated: Bool { self.repetitions.count > 0 }
@@ -351,6 +378,8 @@ struct Repetitions {
     enum Unprocessed {
         /// The server refused the request alone, or all of the connection.
         case refused
+        /// It refused the request because fewer streams are allowed than when it was sent.
+        case beyondLimit
         /// It ended the connection, on which it processes others.
         case afterOthers
     }
@@ -359,12 +388,15 @@ struct Repetitions {
 
     private(set) var count = 0
     private var refusals = 0
+    /// At most one for each connection and each change of its limit; many mean that the server closes connections.
+    private var limitRefusals = 0
     private var wasLost = false
 
     func allow(_ cause: Unprocessed?) -> Bool {
         switch cause {
         case nil: !self.wasLost
         case .refused: self.refusals < Self.refusalLimit
+        case .beyondLimit: self.limitRefusals < Self.refusalLimit
         // Each time the connection keeps at least one other request.
         case .afterOthers: true
         }
@@ -375,6 +407,7 @@ struct Repetitions {
         switch cause {
         case nil: self.wasLost = true
         case .refused: self.refusals += 1
+        case .beyondLimit: self.limitRefusals += 1
         case .afterOthers: break
         }
     }
@@ -383,6 +416,14 @@ struct Repetitions {
 extension Exchange: TurnEndTarget {
     package func turnEnded() {
         self.begin()
+    }
+}
+
+extension Exchange: TimerTarget {
+    package func timerFired(_ timer: LoopTimer) {
+        self.blockTimer = nil
+        guard case .waiting(let waiter) = self.phase, self.pool.isBlocked(waiter.key) else { return }
+        self.fail(.idle)
     }
 }
 

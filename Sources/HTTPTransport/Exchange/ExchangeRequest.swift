@@ -42,7 +42,8 @@ package struct ExchangeRequest: Sendable {
     /// For name resolution and connecting together. Default: 60 seconds.
     package var connectTimeout: Duration = .seconds(60)
     /// Longest time on an open connection without a byte in either direction, or an acknowledgement of the body's. It does not run while the consumer has no
-    /// demand or the body source has no bytes. Default: 60 seconds; `nil`: none.
+    /// demand or the body source has no bytes. Also the longest time to wait for a server that allows no HTTP/2 streams.
+    /// Default: 60 seconds; `nil`: none.
     package var idleTimeout: Duration? = .seconds(60)
     /// Sends the head with `Expect: 100-continue` and waits this long for `100 Continue` before the body is sent
     /// (RFC 9110 §10.1.1). Default: `nil`, the body follows at once.

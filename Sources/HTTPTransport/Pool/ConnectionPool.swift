@@ -50,14 +50,15 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
         self.loop.execute {
             self.isClosed = true
             self.generation += 1
-            self.discardIdle()
-            self.retireShared()
+            // First, because they would open connections in place of those that are closed.
             for key in self.hosts.keys {
                 for exchange in self.hosts[key]?.waitQueue.removeAll() ?? [] {
                     exchange.phase = .created
                     exchange.fail(.poolClosed)
                 }
             }
+            self.discardIdle()
+            self.retireShared()
         }
     }
 
@@ -125,7 +126,11 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
             $0.waitQueue.add(
                 exchange, number: number, priority: exchange.priority, needsFresh: needsFresh, inFront: inFront)
         }
+        exchange.waits(isBlocked: self.isBlocked(key))
     }
+
+    /// Whether the server of `key` allows no HTTP/2 streams now.
+    func isBlocked(_ key: PoolKey) -> Bool { self.hosts[key]?.isBlocked ?? false }
 
     /// - Returns: whether the exchange is suspended, so that it gets no connection until it is resumed.
     private func leaves(_ exchange: Exchange, needsFresh: Bool) -> Bool {
@@ -285,6 +290,13 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
         if self.isClosed { connection.retire() }
     }
 
+    /// The server has said how many streams it allows at a time.
+    func streamLimitReceived(_ connection: HTTP2ClientConnection) {
+        self.streamCapacityChanged(connection)
+        let isBlocked = self.isBlocked(connection.key)
+        for exchange in self.hosts[connection.key]?.waitQueue.elements ?? [] { exchange.waits(isBlocked: isBlocked) }
+    }
+
     /// A stream has ended, or the server has said how many it allows at a time.
     func streamCapacityChanged(_ connection: HTTP2ClientConnection) {
         self.serveWaiting(connection.key) { _ in }
@@ -384,6 +396,9 @@ extension ConnectionPool: TimerTarget {
     package func timerFired(_ timer: LoopTimer) {
         self.isSweepScheduled = false
         let (now, timeout) = (self.loop.now, self.settings.idleTimeout)
+        let awaited = self.hosts.values.flatMap(\.awaited)
+        if !awaited.isEmpty { self.scheduleSweep(at: now.advanced(by: timeout)) }
+        for connection in awaited { connection.probeIfSilent() }
         for connection in self.longestIdleFirst {
             let deadline = connection.idleSince.advanced(by: timeout)
             guard deadline <= now else { return self.scheduleSweep(at: deadline) }
@@ -404,7 +419,13 @@ extension HTTPConnection: IdleConnection {}
 extension HTTP2ClientConnection: IdleConnection {}
 
 extension HostConnections where Connection == HTTPConnection, Shared == HTTP2ClientConnection {
-    fileprivate var unused: [any IdleConnection] { self.idle + self.shared.filter(\.isIdle) }
+    /// Those that exchanges wait for, because their server allows no streams now.
+    fileprivate var awaited: [HTTP2ClientConnection] { self.waitQueue.isEmpty ? [] : self.shared.filter(\.isBlocked) }
+
+    fileprivate var unused: [any IdleConnection] {
+        let isAwaited = !self.waitQueue.isEmpty
+        return self.idle + self.shared.filter { $0.isIdle && !($0.isBlocked && isAwaited) }
+    }
 }
 
 /// Connections with equal keys are interchangeable.
@@ -477,7 +498,8 @@ struct ProxyKey: Sendable, Hashable {
 package struct PoolSettings: Sendable {
     /// Largest number of connections to one server, including those being opened; upgraded ones do not count. At least 1.
     /// An HTTP/2 connection counts as one; a further one is opened only if the server's limit of streams is reached, or
-    /// 128 streams. One that its server ends no longer counts, while its last streams continue. Default: 6.
+    /// 128 streams. Exchanges wait for one whose server allows no streams, up to their idle timeout, and open no other.
+    /// One that its server ends no longer counts, while its last streams continue. Default: 6.
     package var connectionsPerHost = 6
     /// How long a connection may be idle before it is closed. Default: 60 seconds.
     package var idleTimeout: Duration = .seconds(60)

@@ -6,6 +6,8 @@ package protocol MultiplexedConnection: AnyObject {
     var acceptsStream: Bool { get }
     /// Whether it carries none.
     var isIdle: Bool { get }
+    /// Whether its server allows no exchange now.
+    var isBlocked: Bool { get }
     /// Whether it is not known yet how many exchanges it accepts.
     var isStarting: Bool { get }
     /// Whether that was known once.
@@ -59,6 +61,9 @@ package struct HostConnections<Connection: AnyObject, Shared: MultiplexedConnect
         self.sharing = sharing
     }
 
+    /// Whether the server allows no exchange on a connection now: another connection would not change that.
+    package var isBlocked: Bool { self.shared.contains(where: \.isBlocked) }
+
     /// No connections, and no waiting exchanges.
     package var isEmpty: Bool { self.occupied == 0 && self.idle.isEmpty && self.waitQueue.isEmpty }
 
@@ -72,6 +77,7 @@ package struct HostConnections<Connection: AnyObject, Shared: MultiplexedConnect
             self.startsFail = false
             return .join(connection)
         }
+        if !needsFresh, self.isBlocked { return .wait }
         if !needsFresh, !self.startsFail {
             if self.opening > self.held, self.sharing != .exclusive { return .wait }
             if self.shared.contains(where: \.isStarting) { return .wait }
@@ -232,10 +238,13 @@ package struct WaitQueue<Element> {
         return nil
     }
 
+    /// In the order in which they are served.
+    package var elements: [Element] { self.lanes.flatMap { $0.entries.map(\.element) } }
+
     /// Removes all elements and returns them in order.
     package mutating func removeAll() -> [Element] {
         defer { self = WaitQueue() }
-        return self.lanes.flatMap { $0.entries.map(\.element) }
+        return self.elements
     }
 }
 

@@ -37,13 +37,15 @@ final class HTTP2Scene {
     }
 
     func begin(
-        _ method: String = "GET", body: RequestBody = .none, pull: Int = .max, needsFresh: Bool = false
+        _ method: String = "GET", body: RequestBody = .none, pull: Int = .max, needsFresh: Bool = false,
+        idleTimeout: Duration = .seconds(60)
     ) -> (Exchange, ExchangeRecorder) {
         let origin = ServerEndpoint(.http, host: "127.0.0.1", port: self.listener.address.port)
         var request = ExchangeRequest(origin, head: RequestHead(method: method, target: "/"))
         request.assumesHTTP2 = true
         request.body = body
         request.needsFreshConnection = needsFresh
+        request.idleTimeout = idleTimeout
         let recorder = ExchangeRecorder()
         let exchange = self.pool.exchange(request, consumer: recorder)
         recorder.pull(pull, exchange)

@@ -127,7 +127,11 @@ final class NetworkScene {
     }
 
     func answerAll(_ text: String = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") {
-        for peer in self.listener.accepted where !peer.isClosed { peer.send(text) }
+        self.answerAll(Array(text.utf8))
+    }
+
+    func answerAll(_ bytes: [UInt8]) {
+        for peer in self.listener.accepted where !peer.isClosed { peer.send(bytes) }
     }
 
     func resetAll() {
