@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.metadata
+import itertools
 import subprocess
 import sys
 
@@ -177,8 +178,11 @@ def test_official_client_without_a_websocket_recovers(serve, tmp_path, transport
             await asyncio.to_thread(
                 lambda: control.post("/v1/rooms/talk%3Alobby:publish", {"data": {"text": "missed"}}).expect(200))
             await page.until("heard.includes('missed')")
-            assert await page.evaluate("heard.filter(text => text !== 'Tokens')") == [
+            heard = await page.evaluate("heard.filter(text => text !== 'Tokens')")
+            # The browser may reuse the connection of a command for its next response, which is then cut too.
+            assert [text for text, _ in itertools.groupby(heard)] == [
                 "subscribed, recovered false", "own", "subscribed, recovered true", "missed"]
+            assert heard.count("own") == heard.count("missed") == 1
 
     with launched(tmp_path) as debugger:
         run(conversation(debugger))
