@@ -135,17 +135,17 @@ def test_the_default_connection_limit_fits_the_descriptors(sluice, tmp_path):
         assert one.gateway.running()
 
 
-def test_a_limit_lowered_below_the_descriptors_in_use_ends_no_connection(sluice, tmp_path):
+def test_a_soft_limit_lowered_below_the_descriptors_in_use_is_raised_again(sluice, tmp_path):
     one = raw(sluice, tmp_path, descriptors=4096, max_connections=10_000)
     with contextlib.ExitStack() as stack, Callers(one.control) as callers:
         crowd = crowd_of(stack, one.gateway, 300)
         eventually(lambda: one.gateway.descriptors() > 300, "a crowd")
         resource.prlimit(one.gateway.pid, resource.RLIMIT_NOFILE, (128, 4096))
         crowd_of(stack, one.gateway, 100)
+        eventually(lambda: resource.prlimit(one.gateway.pid, resource.RLIMIT_NOFILE) == (4096, 4096), "the former limit")
         keeps_running(one.gateway, sized(5, 120))
         crowd[0].sendall(b"unharmed")
         assert crowd[0].recv(8, socket.MSG_WAITALL) == b"unharmed"
-        resource.prlimit(one.gateway.pid, resource.RLIMIT_NOFILE, (4096, 4096))
         before = callers.served
         eventually(lambda: callers.served > before + 10, "callers are served again", within=30)
         eventually(lambda: echoes(one.gateway), "clients are served again", within=30)

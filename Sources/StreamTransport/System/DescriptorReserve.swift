@@ -74,10 +74,12 @@ package final class DescriptorReserve: Sendable {
         return true
     }
 
-    /// The system refused a descriptor: the limit sank, or others used up the reserve. Gives the held ones back.
+    /// The system refused a descriptor: the limit sank, or others used up the reserve. Gives the held ones back, and raises
+    /// a soft limit that was lowered, as at the start.
     package func exhausted() {
         self.reached.store(true, ordering: .relaxed)
         guard self.holdsSpares.load(ordering: .relaxed) else { return }
+        sluice_raise_descriptor_limit()
         self.reservedDescriptors.withLock { spares in
             for spare in spares { _ = CLinux.close(spare) }
             spares = []
