@@ -14,6 +14,8 @@ final class RequestAudit {
     var plans: [Int: ServerPlan] = [:]
     /// The number of body bytes of each task.
     var bodySizes: [Int: Int] = [:]
+    /// Whether a proxy forwards all requests.
+    var isForwarded = false
     private(set) var complaints: [String] = []
     /// The received requests that must not be repeated.
     private var unrepeatable: Set<String> = []
@@ -24,6 +26,7 @@ final class RequestAudit {
         let foreign = request.cookies.filter { !$0.hasPrefix(request.host) }
         if !foreign.isEmpty { self.complain("\(request.host) got the cookies \(foreign)") }
         if self.plans[request.task] == nil { self.complain("a request of no task") }
+        if request.isAbsolute != self.isForwarded { self.complain("the target is absolute: \(request.isAbsolute)") }
         guard request.method == "POST" else { return }
         let key = "\(request.task)/\(request.step) \(request.authorization ?? "")"
         if !self.unrepeatable.insert(key).inserted { self.complain("POST \(key) was repeated") }

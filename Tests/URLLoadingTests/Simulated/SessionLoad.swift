@@ -9,7 +9,7 @@ import URLLoading
 /// The session's loop, its delegate queue and the server run on the test's thread, so the same seed gives the same run.
 /// Bodies that are streams or files, and downloads, are left out: they use threads of their own, in real time.
 ///
-/// Every fourth seed uses HTTP/2 instead of HTTP/1.1.
+/// Every fourth seed uses HTTP/2 instead of HTTP/1.1. Of five seeds three use a proxy, each in its own way.
 ///
 /// Every third seed is mild: reads are short, writes partial and delays random, but nothing is lost; then every task
 /// that is not cancelled must succeed.
@@ -26,6 +26,8 @@ final class SessionLoad {
     private let process: SimulatedProcess
     private let host: ScriptedHost
     private let server: any SimulatedServer
+    let route: SimulatedRoute
+    let proxy: SimulatedProxy?
     private let port: UInt16
     private let delegate = SimulatedDelegate()
     private(set) var session: URLSession?
@@ -66,6 +68,12 @@ final class SessionLoad {
             } else {
                 SimulatedWebServer(listener, allowsPipelining: seed % 3 == 2, using: script)
             }
+        self.route = Self.route(seed, usesHTTP2: self.usesHTTP2)
+        self.server.audit.isForwarded = self.route == .forwarding
+        self.proxy =
+            self.route == .direct
+            ? nil
+            : try SimulatedProxy(self.route, asksForPassword: seed % 2 == 0, to: listener.address, on: host)
         self.network.names = ["one.test": .addresses([address]), "two.test": .addresses([address])]
         self.invalidatesIn = seed % 7 == 1 ? Int.random(in: 1...40, using: &chance) : nil
         self.network.faults = .session(isMild: self.isMild, using: &chance)
@@ -73,9 +81,20 @@ final class SessionLoad {
         configuration.assumesHTTP2 = self.usesHTTP2
         configuration.httpShouldUsePipelining = seed % 3 == 2
         configuration.loop = loop
+        self.proxy?.configure(configuration)
         self.session = URLSession(configuration: configuration, delegate: self.delegate, delegateQueue: self.queue)
         self.chance = chance
         self.makeTasks()
+    }
+
+    private static func route(_ seed: UInt64, usesHTTP2: Bool) -> SimulatedRoute {
+        switch seed % 5 {
+        // HTTP/2 is not forwarded.
+        case 2: usesHTTP2 ? .tunnel : .forwarding
+        case 3: .tunnel
+        case 4: .socks
+        default: .direct
+        }
     }
 
     private static func configuration(using chance: inout SeededGenerator) -> URLSessionConfiguration {
@@ -139,6 +158,7 @@ final class SessionLoad {
         self.network.run(
             until: {
                 self.server.step()
+                self.proxy?.step()
                 if !self.isQueueHeld { self.queue.runOperations() }
                 if limit > .seconds(1) { self.delegate.answerLate() }
                 return condition()
@@ -157,6 +177,7 @@ final class SessionLoad {
     func conclude() {
         for task in self.tasks { task.judge(isMild: self.isMild) }
         self.complaints += self.tasks.flatMap(\.complaints) + self.server.audit.complaints + self.delegate.complaints
+        self.complaints += self.proxy?.complaints ?? []
         self.check(self.advance(atMost: .seconds(300)) { false })
         if self.delegate.invalidations != 1 {
             self.complaints.append("the session became invalid \(self.delegate.invalidations) times")

@@ -47,7 +47,9 @@ struct SessionSimulationTests {
         for seed in UInt64(1)...(usesHTTP2 ? 120 : 40) where (seed % 4 == 0) == usesHTTP2 {
             // Tests that wait for something go on meanwhile.
             await Task.yield()
-            for task in try Self.load(seed).tasks {
+            let load = try Self.load(seed)
+            ends["\(load.route)", default: 0] += load.proxy?.relayedCount ?? load.tasks.count
+            for task in load.tasks {
                 let status = task.response.map { "\($0.statusCode)" } ?? "none"
                 ends[(task.error as? URLError).map { "\($0.code.rawValue)" } ?? status, default: 0] += 1
                 for event in task.events { ends[event, default: 0] += 1 }
@@ -57,7 +59,8 @@ struct SessionSimulationTests {
             .cancelled, .timedOut, .networkConnectionLost, .cannotConnectToHost,
             usesHTTP2 ? .cannotParseResponse : .badServerResponse,
         ]
-        let wanted = ["200", "401", "redirect", "challenge", "informational", "sent"]
+        let routes = SimulatedRoute.allCases.filter { !usesHTTP2 || $0 != .forwarding }
+        let wanted = ["200", "401", "redirect", "challenge", "informational", "sent"] + routes.map { "\($0)" }
         for end in wanted + codes.map({ "\($0.rawValue)" }) { #expect(ends[end, default: 0] > 0, "\(end): \(ends)") }
     }
 }

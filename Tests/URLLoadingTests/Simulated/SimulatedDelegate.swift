@@ -50,7 +50,11 @@ final class SimulatedDelegate: NSObject, URLSessionDataDelegate, @unchecked Send
     ) {
         let found = self.find(task, "challenge")
         found?.note("challenge")
-        self.answer(found) { completionHandler(.useCredential, found?.credential) }
+        // That of the proxy is in the configuration.
+        let isOfProxy = challenge.protectionSpace.isProxy()
+        self.answer(found) {
+            completionHandler(isOfProxy ? .performDefaultHandling : .useCredential, isOfProxy ? nil : found?.credential)
+        }
     }
 
     func urlSession(

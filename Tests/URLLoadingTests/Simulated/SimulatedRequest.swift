@@ -11,6 +11,8 @@ struct SimulatedRequestReader {
         var body: [UInt8] = []
         var length: Int?
         var isChunked = false
+        /// As a proxy gets it.
+        var isAbsolute = false
     }
 
     enum Event {
@@ -95,11 +97,13 @@ extension SimulatedRequestReader.Request {
     }
 
     /// - Parameters:
-    ///   - target: `/TASK/STEP`.
+    ///   - target: `/TASK/STEP`, or an absolute URL with that path.
     ///   - fields: with names in lowercase.
     init?(method: String, target: String, _ fields: [(String, String)]) {
-        let path = target.split(separator: "/").compactMap { Int($0) }
+        let absolute = target.wholeMatch(of: /http:\/\/(one|two)\.test:[0-9]+(\/.*)/)
+        let path = (absolute?.2 ?? target[...]).split(separator: "/").compactMap { Int($0) }
         guard path.count == 2 else { return nil }
+        self.isAbsolute = absolute != nil
         (self.method, self.task, self.step) = (method, path[0], path[1])
         for (name, value) in fields {
             switch name {
