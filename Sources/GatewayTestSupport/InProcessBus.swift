@@ -43,7 +43,8 @@ package final class InProcessNetwork: Sendable {
     }
 
     /// Calls to a silent node end as if their timeout had passed, after 100 ms at most, so that tests can give other nodes
-    /// all the time they need. Announcements do not reach it, and it reaches neither nodes nor the server.
+    /// all the time they need. Announcements do not reach it, and it can neither call nodes nor read what the
+    /// server keeps.
     package func setSilent(_ name: String, _ isSilent: Bool) {
         self.state.withLock { state in
             if isSilent { state.silent.insert(name) } else { state.silent.remove(name) }

@@ -190,13 +190,19 @@ struct HostConnectionsTests {
         #expect(connections.occupied == 1 && !connections.isEmpty)
     }
 
-    /// Another connection would not allow any either.
-    @Test func exchangesWaitForAConnectionWhoseServerAllowsNone() {
-        var connections = Connections(limit: 2, sharing: .multiplexed)
+    /// A connection whose server allows no exchange.
+    private func openBlocked(in connections: inout Connections) -> Shared {
         _ = connections.acquire(needsFresh: false)
         let connection = Shared()
         connection.limit = 0
         connections.opened(connection)
+        return connection
+    }
+
+    /// Another connection would not allow any either.
+    @Test func exchangesWaitForAConnectionWhoseServerAllowsNone() {
+        var connections = Connections(limit: 2, sharing: .multiplexed)
+        let connection = self.openBlocked(in: &connections)
         #expect(self.name(connections.acquire(needsFresh: false)) == "wait" && connections.isBlocked)
         #expect(self.name(connections.acquire(needsFresh: true)) == "open")
         connection.limit = 1
@@ -205,10 +211,7 @@ struct HostConnectionsTests {
 
     @Test func connectionWhoseServerAllowsNoExchangeIsReplacedOnDemandOnly() {
         var connections = Connections(limit: 1, sharing: .multiplexed)
-        _ = connections.acquire(needsFresh: false)
-        let connection = Shared()
-        connection.limit = 0
-        connections.opened(connection)
+        _ = self.openBlocked(in: &connections)
         #expect(self.name(connections.acquire(needsFresh: false)) == "wait")
         #expect(self.name(connections.acquire(needsFresh: true)) == "replace shared")
     }

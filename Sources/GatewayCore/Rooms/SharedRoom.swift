@@ -38,7 +38,7 @@ package final class SharedRoom: Sendable {
         var deltaMembers = 0
         /// The newest publication and its sequence number; without such members `nil`.
         var newest: (number: UInt64, data: Payload)?
-        /// Newest position that this node got the cluster's word for as the publisher.
+        /// Position of the newest of this node's own publications that the cluster has acknowledged.
         var stored: StreamPosition?
 
         init(policy: RoomPolicy, source: Source, counted: CountedHistory) {

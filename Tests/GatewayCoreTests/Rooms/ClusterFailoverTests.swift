@@ -13,14 +13,20 @@ struct ClusterFailoverTests {
         client.positions[Self.room] ?? ("", 0)
     }
 
-    /// The connection on which the node would have heard of it is lost.
-    @Test func whatWasRemovedIsNotRecoveredFromANodeThatDidNotHearOfIt() throws {
+    /// Both have the first publication, and the reader has gone.
+    private func sceneWithoutItsReader() throws -> (ClusterScene, reader: ClusterClient, writer: ClusterClient) {
         let scene = try ClusterScene(loops: [1], clients: 2, rooms: [Self.room])
         let (reader, writer) = (scene.clients[0], scene.clients[1])
         #expect(try scene.gather())
         #expect(writer.publish(1, in: Self.room))
         scene.pass(.milliseconds(50))
         reader.vanish()
+        return (scene, reader, writer)
+    }
+
+    /// The connection on which the node would have heard of it is lost.
+    @Test func whatWasRemovedIsNotRecoveredFromANodeThatDidNotHearOfIt() throws {
+        let (scene, reader, writer) = try self.sceneWithoutItsReader()
         #expect(writer.publish(2, in: Self.room))
         scene.pass(.milliseconds(50))
         scene.redis.nextFault = .cutPush
@@ -36,12 +42,7 @@ struct ClusterFailoverTests {
 
     /// The node has the answer of Redis, and not yet the message that all nodes get.
     @Test func whoEntersAfterAPublicationWasAcknowledgedRecoversIt() throws {
-        let scene = try ClusterScene(loops: [1], clients: 2, rooms: [Self.room])
-        let (reader, writer) = (scene.clients[0], scene.clients[1])
-        #expect(try scene.gather())
-        #expect(writer.publish(1, in: Self.room))
-        scene.pass(.milliseconds(50))
-        reader.vanish()
+        let (scene, reader, writer) = try self.sceneWithoutItsReader()
         scene.redis.nextFault = .losePush
         #expect(writer.publish(2, in: Self.room))
         scene.pass(.milliseconds(50))
